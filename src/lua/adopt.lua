@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common batch
+--
+-- adopt - take over a batch whose slot nobody holds, or that an earlier
+-- holder of our own slot left.
+--
+-- ARGV: slot, epoch, nonce, seq (ours, new), slot of the batch, its seq.
+-- Answer: a batch answer; empty when the batch is gone or its slot is alive.
+--
+-- The epoch of a dead slot moves before its first batch does, so that its
+-- late owner can neither settle nor claim.
+local function lapse_adopt(keys, argv)
+	local prefix, slot, epoch, nonce, seq = keys[1], argv[1], argv[2], argv[3], argv[4]
+	local from, name = argv[5], argv[5] .. ':' .. argv[6]
+	redis.call('SELECT', NSDB)
+	local last, fenced = fence(prefix, slot, epoch, nonce)
+	if not last then
+		return fenced
+	end
+	local us = now_us()
+	if tonumber(seq) <= last then
+		return batch_answer(prefix, us, slot, seq, false)
+	end
+	local nothing = { int(us), '-1', '0', '0', '0', '', '0' }
+	if from ~= slot and lease_left(prefix, from, us) > 0 then
+		return nothing
+	end
+	local open = redis.call('HGET', prefix .. ':open', name)
+	if not open then
+		return nothing
+	end
+	if redis.call('EXISTS', prefix .. ':b:' .. name) == 0 then
+		redis.call('HDEL', prefix .. ':open', name)
+		return nothing
+	end
+	if from ~= slot then
+		local held = redis.call('HGET', prefix .. ':epoch', from) or '0::0'
+		local e, n, s = string.match(held, '^(%d+):([^:]*):(%d+)$')
+		redis.call('HDEL', prefix .. ':slots', from)
+		if n ~= '' then
+			redis.call('HSET', prefix .. ':epoch', from, int(tonumber(e) + 1) .. '::' .. s)
+		end
+	end
+	local claimed, adopted, retry, topic = open_parse(open)
+	redis.call('HDEL', prefix .. ':open', name)
+	redis.call('RENAME', prefix .. ':b:' .. name, prefix .. ':b:' .. slot .. ':' .. seq)
+	local value = claimed .. ' ' .. int(adopted + 1)
+	if topic ~= '' then
+		value = open_parked(claimed, adopted + 1, retry, topic)
+	end
+	redis.call('HSET', prefix .. ':open', slot .. ':' .. seq, value)
+	use_seq(prefix, slot, epoch, nonce, seq)
+	return batch_answer(prefix, us, slot, seq, false)
+end

@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- batch - what the scripts of the daemon share: the fence, and the answer
+-- that carries a batch.
+
+-- Checks that (slot, epoch, nonce) still holds the slot.  Gives the highest
+-- seq the slot has used, or nil and the error to answer with.
+local function fence(prefix, slot, epoch, nonce)
+	local held = redis.call('HGET', prefix .. ':epoch', slot)
+	local head = epoch .. ':' .. nonce .. ':'
+	if held and string.sub(held, 1, #head) == head then
+		return tonumber(string.sub(held, #head + 1))
+	end
+	return nil, redis.error_reply('LAPSE_FENCED slot ' .. slot .. ' is not held under this epoch')
+end
+
+-- The slot's highest seq moves to `seq`; the holder stays.
+local function use_seq(prefix, slot, epoch, nonce, seq)
+	redis.call('HSET', prefix .. ':epoch', slot, epoch .. ':' .. nonce .. ':' .. seq)
+end
+
+-- claimed ms, times adopted, retry ms, topic of a value in `open`.
+local function open_parse(value)
+	local claimed, adopted, retry, topic =
+		string.match(value or '', '^(%d+) (%d+) ?(%d*) ?(.*)$')
+	return claimed or '0', tonumber(adopted or 0), retry or '', topic or ''
+end
+
+local function open_parked(claimed, adopted, retry, topic)
+	return claimed .. ' ' .. int(adopted) .. ' ' .. retry .. ' ' .. topic
+end
+
+-- The answer for batch <slot>:<seq> as it stands in Redis.  A parked one
+-- comes without its entries unless `entries` is asked for.
+local function batch_answer(prefix, us, slot, seq, entries)
+	local name = slot .. ':' .. seq
+	local _, adopted, retry, topic = open_parse(redis.call('HGET', prefix .. ':open', name))
+	local answer = { int(us), '-1', '0', '0', int(adopted), topic, retry ~= '' and retry or '0' }
+	if topic == '' or entries then
+		local pairs_ = redis.call('HGETALL', prefix .. ':b:' .. name)
+		for i = 1, #pairs_ do
+			answer[#answer + 1] = pairs_[i]
+		end
+	end
+	return answer
+end
+
+-- A live holder's lease has not ended; `left` is what remains of it, ms.
+local function lease_left(prefix, slot, us)
+	local value = redis.call('HGET', prefix .. ':slots', slot)
+	if not value then
+		return 0
+	end
+	return tonumber(string.match(value, '^%d+:(%d+):')) - math.floor(us / 1000)
+end

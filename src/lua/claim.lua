@@ -1,0 +1,280 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common batch
+--
+-- claim - move what is due, records included, from the shadow into a batch.
+--
+-- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
+-- (member, age ms) of every watched key that was heard to expire.
+-- Answer: see docs/protocol.md, "a batch answer".
+--
+-- A watched key is looked at itself:
+--
+--	there, with a later TTL		the shadow follows
+--	there, without a TTL		un-registered
+--	there, in its last millisecond	looked at again in the next
+--	gone by our look		claimed, `found`
+--	gone before we looked		claimed, `heard` if a notification came,
+--					else `inferred`, after `hush` ms in
+--					which the notification may yet come
+--
+-- A heard key that is not in the shadow is claimed once per `window`,
+-- whoever asks.  `seen` remembers every claim of a watched key, since our own
+-- look makes Redis tell everybody of the expiry that we have just claimed.
+--
+-- Removes before it adds, so that it goes on when Redis is out of memory.
+
+-- How long a key may outstay its TTL before it is claimed all the same
+-- (Redis does not expire under import-mode).
+local OUTSTAY_MS = 1000
+-- `seen` is trimmed by this many at each claim that adds to it.
+local TRIM = 100
+
+local function new_claim(keys, argv)
+	local us = now_us()
+	return {
+		prefix = keys[1], us = us, ms = math.floor(us / 1000),
+		limit = tonumber(argv[5]), bytes = tonumber(argv[6]),
+		hush = tonumber(argv[7]), window = tonumber(argv[8]),
+		members = {}, values = {}, gone = {}, follow = {},
+		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {},
+	}
+end
+
+local function select_db(c, db)
+	if c.db ~= db then
+		redis.call('SELECT', db)
+		c.db = db
+	end
+end
+
+local function sooner(c, ms)
+	if not c.next or ms < c.next then
+		c.next = ms
+	end
+end
+
+-- 'f' gone by this look, 'i' gone before it; else nil and when it ends, -1
+-- without a TTL.
+local function look(c, db, key)
+	select_db(c, db)
+	local before = redis.call('DBSIZE')
+	if redis.call('EXISTS', key) == 0 then
+		return redis.call('DBSIZE') < before and 'f' or 'i'
+	end
+	if redis.REDIS_VERSION_NUM and redis.REDIS_VERSION_NUM >= 0x070000 then
+		return nil, redis.call('PEXPIRETIME', key)
+	end
+	local left = redis.call('PTTL', key)
+	return nil, left < 0 and -1 or c.ms + left
+end
+
+-- Notes the member for the batch; false, and the claim is full, when its
+-- record does not fit in any more.
+local function take(c, member, due, certainty)
+	if #c.members >= c.limit then
+		c.full = true
+		return false
+	end
+	select_db(c, NSDB)
+	local size = redis.call('HSTRLEN', c.prefix .. ':rec', member)
+	if #c.members > 0 and c.size + size > c.bytes then
+		c.full = true
+		return false
+	end
+	c.size = c.size + size
+	c.taken[member] = true
+	c.members[#c.members + 1] = member
+	c.values[#c.values + 1] = struct.pack('>I1I8c1', 1, due, certainty)
+	return true
+end
+
+local function split(member)
+	local db, key = string.match(member, '^k:(%d+):(.*)$')
+	return tonumber(db), key
+end
+
+-- The key is still there and ends at `at` (-1: never), not when we thought.
+local function still_there(c, member, score, at)
+	if at == -1 then
+		c.gone[#c.gone + 1] = member
+	elseif at > score and at >= c.ms then
+		c.follow[#c.follow + 1] = int(at)
+		c.follow[#c.follow + 1] = member
+		sooner(c, at)
+	elseif at + OUTSTAY_MS > c.ms then
+		sooner(c, math.max(at, c.ms) + 1)
+	else
+		return take(c, member, score, 'i')
+	end
+	return true
+end
+
+local function claim_heard(c, member, age)
+	local db, key = split(member)
+	select_db(c, NSDB)
+	local score = tonumber(redis.call('ZSCORE', c.prefix .. ':due', member) or nil)
+	local seen = tonumber(redis.call('ZSCORE', c.prefix .. ':seen', member) or nil)
+	local echo = seen and seen >= c.ms - age - c.window
+	if not score then
+		if echo then
+			c.absorbed = c.absorbed + 1
+			return true
+		end
+		return take(c, member, c.ms - age, 'h')
+	end
+	local gone, at = look(c, db, key)
+	if not gone then
+		return score > c.ms or still_there(c, member, score, at)
+	end
+	if score > c.ms and echo then
+		c.absorbed = c.absorbed + 1
+		return true
+	end
+	return take(c, member, math.min(score, c.ms), 'h')
+end
+
+local function claim_watched(c, member, score)
+	local db, key = split(member)
+	local gone, at = look(c, db, key)
+	if not gone then
+		return still_there(c, member, score, at)
+	end
+	if gone == 'i' and score + c.hush > c.ms then
+		sooner(c, score + c.hush)
+		return true
+	end
+	return take(c, member, score, gone)
+end
+
+local function claim_due(c)
+	local room = c.limit - #c.members
+	local due = redis.call('ZRANGEBYSCORE', c.prefix .. ':due', '-inf', c.ms,
+		'WITHSCORES', 'LIMIT', 0, room)
+	for i = 1, #due, 2 do
+		local member, score = due[i], tonumber(due[i + 1])
+		local kind = string.sub(member, 1, 2)
+		if not c.taken[member] then
+			local go
+			if kind == 'k:' then
+				go = claim_watched(c, member, score)
+			else
+				go = take(c, member, score, kind == 'e:' and 'i' or '-')
+			end
+			if not go then
+				break
+			end
+		end
+	end
+	c.full = c.full or #due / 2 >= room
+end
+
+-- Calls `command key ...` with `list`, in pieces that Lua can unpack.
+local function in_pieces(command, key, list)
+	for i = 1, #list, 4000 do
+		redis.call(command, key, unpack(list, i, math.min(i + 3999, #list)))
+	end
+end
+
+local function remember_seen(c)
+	local seen, list = c.prefix .. ':seen', {}
+	for i = 1, #c.members do
+		if string.byte(c.members[i]) == 107 then	-- k
+			list[#list + 1] = int(c.ms)
+			list[#list + 1] = c.members[i]
+		end
+	end
+	if #list == 0 then
+		return
+	end
+	local old = redis.call('ZRANGE', seen, 0, TRIM + #list - 1, 'WITHSCORES')
+	local stale = {}
+	for i = 1, #old, 2 do
+		if tonumber(old[i + 1]) < c.ms - 60000 then
+			stale[#stale + 1] = old[i]
+		end
+	end
+	in_pieces('ZREM', seen, stale)
+	in_pieces('ZADD', seen, list)
+end
+
+local function with_records(c)
+	local pairs_ = {}
+	local records = redis.call('HMGET', c.prefix .. ':rec', unpack(c.members))
+	for i = 1, #c.members do
+		local record = records[i]
+		if not record then
+			-- A watched key without a copy is born here; a scheduled
+			-- event without a record is for the daemon to bury.
+			record = string.byte(c.members[i]) == 115 and ''
+				or struct.pack('>I1I8I2', 1, c.us, 0)
+		end
+		pairs_[#pairs_ + 1] = c.members[i]
+		pairs_[#pairs_ + 1] = c.values[i] .. record
+	end
+	return pairs_
+end
+
+-- Everything found goes; nothing before this has written.
+local function commit(c, slot, epoch, nonce, seq)
+	local due, rec = c.prefix .. ':due', c.prefix .. ':rec'
+	local pairs_ = {}
+	select_db(c, NSDB)
+	if #c.members > 0 then
+		pairs_ = with_records(c)
+	end
+	in_pieces('ZREM', due, c.gone)
+	in_pieces('HDEL', rec, c.gone)
+	in_pieces('ZREM', due, c.members)
+	in_pieces('HDEL', rec, c.members)
+	if #c.members > 0 then
+		in_pieces('HSET', c.prefix .. ':b:' .. slot .. ':' .. seq, pairs_)
+		redis.call('HSET', c.prefix .. ':open', slot .. ':' .. seq, int(c.ms) .. ' 0')
+		use_seq(c.prefix, slot, epoch, nonce, seq)
+		remember_seen(c)
+	end
+	for i = 1, #c.follow, 2 do
+		-- Refused when out of memory: followed at the next look.
+		redis.pcall('ZADD', due, 'XX', c.follow[i], c.follow[i + 1])
+	end
+	return pairs_
+end
+
+-- A claim that stopped early goes on at once; when all it saw must be looked
+-- at again later, that is when.
+local function next_due(c)
+	local after = c.full and #c.members > 0 and '-inf' or '(' .. int(c.ms)
+	local head = redis.call('ZRANGEBYSCORE', c.prefix .. ':due', after, '+inf',
+		'WITHSCORES', 'LIMIT', 0, 1)
+	if head[2] then
+		sooner(c, tonumber(head[2]))
+	end
+	return c.next and int(c.next) or '-1'
+end
+
+local function lapse_claim(keys, argv)
+	local prefix, slot, epoch, nonce, seq = keys[1], argv[1], argv[2], argv[3], argv[4]
+	redis.call('SELECT', NSDB)
+	local last, fenced = fence(prefix, slot, epoch, nonce)
+	if not last then
+		return fenced
+	end
+	local c = new_claim(keys, argv)
+	if tonumber(seq) <= last then
+		return batch_answer(prefix, c.us, slot, seq, true)
+	end
+	for i = 9, #argv, 2 do
+		if not c.taken[argv[i]] and not claim_heard(c, argv[i], tonumber(argv[i + 1])) then
+			break
+		end
+	end
+	select_db(c, NSDB)
+	if not c.full then
+		claim_due(c)
+	end
+	local answer = commit(c, slot, epoch, nonce, seq)
+	local head = { int(c.us), next_due(c), int(c.absorbed), int(#c.follow / 2), '0', '', '0' }
+	for i = 1, #answer do
+		head[#head + 1] = answer[i]
+	end
+	return head
+end

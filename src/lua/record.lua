@@ -1,0 +1,55 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- record - the packed form of an event (docs/protocol.md, "Record").
+
+-- `fields` is a list of packed fields (record_field), the payload last.
+local function record_field(tag, value)
+	return tag .. struct.pack('>I2', #value) .. value
+end
+
+local function record_pack(birth, attempt, fields)
+	return struct.pack('>I1I8I2', 1, birth, attempt) .. table.concat(fields)
+end
+
+-- Birth and attempt alone, cheaply; nil when there is no readable head.
+local function record_head(record)
+	if not record or #record < 11 or string.byte(record) ~= 1 then
+		return nil
+	end
+	local _, birth, attempt = struct.unpack('>I1I8I2', record)
+	return birth, attempt
+end
+
+-- A flat list of tag, value, tag, value ...; nil, text if unreadable.
+local function record_fields(record)
+	local fields, at = {}, 12
+	if not record_head(record) then
+		return nil, 'no readable head'
+	end
+	while at <= #record do
+		local tag = string.sub(record, at, at)
+		local from, to = at + 1, #record
+		if tag ~= 'p' then
+			if not string.find('tkcyh', tag, 1, true) or at + 2 > #record then
+				return nil, 'unknown or cut field'
+			end
+			from, to = at + 3, at + 2 + struct.unpack('>I2', record, at + 1)
+			if to > #record then
+				return nil, 'field longer than the record'
+			end
+		end
+		fields[#fields + 1] = tag
+		fields[#fields + 1] = string.sub(record, from, to)
+		at = to + 1
+	end
+	return fields
+end
+
+-- Due ms, certainty and record of an envelope; nil when unreadable.
+local function envelope_open(envelope)
+	if not envelope or #envelope < 10 or string.byte(envelope) ~= 1 then
+		return nil
+	end
+	local _, due, certainty = struct.unpack('>I1I8c1', envelope)
+	return due, certainty, string.sub(envelope, 11)
+end

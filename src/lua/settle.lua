@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common batch
+--
+-- settle - the end of a batch: its entries are forgotten, but for those that
+-- are buried or parked.
+--
+-- ARGV: slot, epoch, nonce, seq, number of burials, (member, ce_id, reason)
+-- of each, then any number of parked groups: seq of a batch of this slot
+-- (new, or one parked for the same topic), topic, retry ms, count, members.
+-- Answer: `settled`, or `gone` when the batch is not there (settled before,
+-- or lost by a failover; the daemon then asks for `forget`).
+
+-- The writes that a settle will make, with every value read beforehand.
+local function plan(prefix, name, argv)
+	local batch = prefix .. ':b:' .. name
+	local bury, park, i = {}, {}, 6
+	for _ = 1, tonumber(argv[5]) do
+		local envelope = redis.call('HGET', batch, argv[i])
+		if envelope then
+			bury[#bury + 1] = { argv[i + 1], struct.pack('>I1I2', 1, #argv[i + 2]) .. argv[i + 2]
+				.. struct.pack('>I2', #argv[i]) .. argv[i] .. envelope }
+		end
+		i = i + 3
+	end
+	while argv[i] do
+		local group = { seq = argv[i], topic = argv[i + 1], retry = argv[i + 2], pairs = {} }
+		local n = tonumber(argv[i + 3])
+		for j = i + 4, i + 3 + n do
+			local envelope = redis.call('HGET', batch, argv[j])
+			if envelope then
+				group.pairs[#group.pairs + 1] = argv[j]
+				group.pairs[#group.pairs + 1] = envelope
+			end
+		end
+		park[#park + 1] = group
+		i = i + 4 + n
+	end
+	return bury, park
+end
+
+local function lapse_settle(keys, argv)
+	local prefix, slot, epoch, nonce = keys[1], argv[1], argv[2], argv[3]
+	local name = slot .. ':' .. argv[4]
+	redis.call('SELECT', NSDB)
+	local last, fenced = fence(prefix, slot, epoch, nonce)
+	if not last then
+		return fenced
+	end
+	local open = redis.call('HGET', prefix .. ':open', name)
+	if redis.call('EXISTS', prefix .. ':b:' .. name) == 0 then
+		redis.call('HDEL', prefix .. ':open', name)
+		return { 'gone' }
+	end
+	local ms = int(math.floor(now_us() / 1000))
+	local bury, park = plan(prefix, name, argv)
+	redis.call('HDEL', prefix .. ':open', name)
+	redis.call('UNLINK', prefix .. ':b:' .. name)
+	for _, b in ipairs(bury) do
+		redis.call('HSET', prefix .. ':why', b[1], b[2])
+		redis.call('ZADD', prefix .. ':dead', ms, b[1])
+	end
+	local claimed, adopted = open_parse(open)
+	for _, g in ipairs(park) do
+		for i = 1, #g.pairs, 4000 do
+			redis.call('HSET', prefix .. ':b:' .. slot .. ':' .. g.seq,
+				unpack(g.pairs, i, math.min(i + 3999, #g.pairs)))
+		end
+		if #g.pairs > 0 then
+			redis.call('HSET', prefix .. ':open', slot .. ':' .. g.seq,
+				open_parked(claimed, adopted, g.retry, g.topic))
+		end
+		last = math.max(last, tonumber(g.seq))
+	end
+	if #park > 0 then
+		use_seq(prefix, slot, epoch, nonce, int(last))
+	end
+	return { 'settled' }
+end
