@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * counters - everything that is counted, as one list.
+ *
+ * X(name, meaning).  The list makes the storage, the fields of the `stats`
+ * log line and their description in docs/log.md, so a new counter is one new
+ * line here (and one there, as a lint insists).  Counters only grow, from the
+ * start of the process; the event counted is over when it is counted.
+ */
+#ifndef LAPSED_CORE_COUNTERS_H
+#define LAPSED_CORE_COUNTERS_H
+
+#include <stdint.h>
+
+#define COUNTERS(X) \
+	X(claims, "claims answered, the empty ones included") \
+	X(claimed, "entries claimed") \
+	X(produced, "records handed to the producer, resends included") \
+	X(acknowledged, "events that Kafka acknowledged") \
+	X(settled, "entries whose batch was settled") \
+	X(retried, "records produced again after Kafka did not take them") \
+	X(possible_duplicates, "records produced again that Kafka may have taken") \
+	X(buried, "entries given up as dead letters") \
+	X(parked_entries, "entries set aside because their topic refuses") \
+	X(adopted_batches, "batches taken over from an instance that is gone") \
+	X(adopted_entries, "entries in them") \
+	X(heard, "expiry notifications that match a route") \
+	X(heard_foreign, "expiry notifications that match none") \
+	X(absorbed, "notifications that another instance had claimed before") \
+	X(followed, "due entries whose key had got a later time to live") \
+	X(inferred_dropped, "expiries nobody saw, dropped as the route asks") \
+	X(early, "claimed entries that were not yet due; stays 0") \
+	X(fenced, "scripts refused because the slot had a newer holder") \
+	X(gone, "settles whose batch was no longer there") \
+	X(forgotten, "lives forgotten one by one after such a settle") \
+	X(redis_reconnects, "connections to Redis made anew") \
+	X(gaps, "times without a subscription") \
+	X(wakes, "wake messages heard") \
+	X(sweeps, "sweep passes") \
+	X(log_dropped, "log lines dropped because stderr did not take them") \
+	X(kafka_errors, "errors the Kafka client reported") \
+	X(kafka_restarts, "producers made anew after a fatal error")
+
+struct counters {
+#define X(name, meaning)	uint64_t name;
+	COUNTERS(X)
+#undef X
+};
+
+#endif
