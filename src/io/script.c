@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "io/script.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lua/lua_sources.h"
+
+static const char uses_line[] = "-- uses: ";
+
+/* What the library holds; `flags` is Lua, NULL for a function that writes. */
+static const struct function {
+	const char *name;
+	const char *flags;
+} functions[] = {
+	{ "lapse_schedule", NULL },
+	{ "lapse_cancel", NULL },
+	{ "lapse_reschedule", NULL },
+	{ "lapse_setex", NULL },
+	{ "lapse_del", NULL },
+	{ "lapse_show", "'no-writes'" },
+	{ "lapse_stats", "'no-writes'" },
+};
+
+#define N_FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
+#define MAX_LIBS	16
+
+/* Library files in the order in which they were first asked for. */
+struct libs {
+	const struct lua_source *file[MAX_LIBS];
+	size_t n;
+};
+
+static const struct lua_source *source_find(struct bytes name)
+{
+	for (const struct lua_source *s = lua_sources; s->name; s++)
+		if (bytes_eq(bytes_str(s->name), name))
+			return s;
+	return NULL;
+}
+
+static void libs_add(struct libs *libs, const struct lua_source *file)
+{
+	for (size_t i = 0; i < libs->n; i++)
+		if (libs->file[i] == file)
+			return;
+	assert(libs->n < MAX_LIBS);
+	libs->file[libs->n++] = file;
+}
+
+/* The words of the "uses" line; false if one of them is no file. */
+static bool libs_add_uses(struct libs *libs, const struct lua_source *script)
+{
+	const char *p = strstr(script->text, uses_line);
+
+	if (!p)
+		return true;
+	p += sizeof(uses_line) - 1;
+	while (*p && *p != '\n') {
+		size_t n = strcspn(p, " \n");
+		const struct lua_source *file;
+
+		if (n > 0) {
+			file = source_find(bytes_of(p, n));
+			if (!file)
+				return false;
+			libs_add(libs, file);
+		}
+		p += n + (p[n] == ' ');
+	}
+	return true;
+}
+
+/* A stream into memory: our one way to fail is to have none. */
+static FILE *text_open(char **text, size_t *size)
+{
+	FILE *f = open_memstream(text, size);
+
+	if (!f)
+		abort();
+	return f;
+}
+
+static void text_close(FILE *f)
+{
+	if (fclose(f) != 0)
+		abort();
+}
+
+static void put_libs(FILE *f, const struct libs *libs)
+{
+	for (size_t i = 0; i < libs->n; i++)
+		fprintf(f, "%s\n", libs->file[i]->text);
+}
+
+char *script_text(const char *name, int database)
+{
+	const struct lua_source *script = source_find(bytes_str(name));
+	struct libs libs = { .n = 0 };
+	char *text;
+	size_t size;
+	FILE *f;
+
+	if (!script || !libs_add_uses(&libs, script))
+		return NULL;
+	f = text_open(&text, &size);
+	fprintf(f, "local NSDB = %d\n", database);
+	put_libs(f, &libs);
+	fprintf(f, "%s\nreturn lapse_%s(KEYS, ARGV)\n", script->text, name);
+	text_close(f);
+	return text;
+}
+
+static void put_registration(FILE *f, const struct function *fn)
+{
+	if (fn->flags)
+		fprintf(f, "redis.register_function{ function_name = '%s', "
+			"callback = %s, flags = { %s } }\n",
+			fn->name, fn->name, fn->flags);
+	else
+		fprintf(f, "redis.register_function('%s', %s)\n", fn->name, fn->name);
+}
+
+char *script_library(int database)
+{
+	const struct lua_source *script[N_FUNCTIONS];
+	struct libs libs = { .n = 0 };
+	char *text;
+	size_t size;
+	FILE *f;
+
+	for (size_t i = 0; i < N_FUNCTIONS; i++) {
+		script[i] = source_find(bytes_str(functions[i].name + strlen("lapse_")));
+		assert(script[i]);
+		if (!libs_add_uses(&libs, script[i]))
+			assert(!"a script uses a file that is not embedded");
+	}
+	f = text_open(&text, &size);
+	fprintf(f, "#!lua name=lapse\nlocal NSDB = %d\n", database);
+	put_libs(f, &libs);
+	for (size_t i = 0; i < N_FUNCTIONS; i++)
+		fprintf(f, "%s\n", script[i]->text);
+	for (size_t i = 0; i < N_FUNCTIONS; i++)
+		put_registration(f, &functions[i]);
+	text_close(f);
+	return text;
+}
+
+const char *script_function(size_t i)
+{
+	return i < N_FUNCTIONS ? functions[i].name : NULL;
+}
+
+static const char *const codes[] = {
+	[SCRIPT_ERR] = "ERR",
+	[SCRIPT_NOSCRIPT] = "NOSCRIPT",
+	[SCRIPT_LOADING] = "LOADING",
+	[SCRIPT_BUSY] = "BUSY",
+	[SCRIPT_MASTERDOWN] = "MASTERDOWN",
+	[SCRIPT_CLUSTERDOWN] = "CLUSTERDOWN",
+	[SCRIPT_TRYAGAIN] = "TRYAGAIN",
+	[SCRIPT_READONLY] = "READONLY",
+	[SCRIPT_MOVED] = "MOVED",
+	[SCRIPT_ASK] = "ASK",
+	[SCRIPT_OOM] = "OOM",
+	[SCRIPT_MISCONF] = "MISCONF",
+	[SCRIPT_NOREPLICAS] = "NOREPLICAS",
+	[SCRIPT_NOAUTH] = "NOAUTH",
+	[SCRIPT_WRONGPASS] = "WRONGPASS",
+	[SCRIPT_NOPERM] = "NOPERM",
+	[SCRIPT_CROSSSLOT] = "CROSSSLOT",
+	[SCRIPT_WRONGTYPE] = "WRONGTYPE",
+	[SCRIPT_BADARG] = "LAPSE_BADARG",
+	[SCRIPT_EXISTS] = "LAPSE_EXISTS",
+	[SCRIPT_NOTFOUND] = "LAPSE_NOTFOUND",
+	[SCRIPT_FENCED] = "LAPSE_FENCED",
+};
+
+/* Sentences that stand where Redis gives no code of its own. */
+static const struct {
+	const char *text;
+	enum script_error code;
+} sentences[] = {
+	{ "The user executing the script can't", SCRIPT_NOPERM },
+	{ "ACL failure in script", SCRIPT_NOPERM },
+	{ "against a read only replica", SCRIPT_READONLY },
+};
+
+static size_t word_length(struct bytes text)
+{
+	const char *space = memchr(text.p, ' ', text.n);
+
+	return space ? (size_t)(space - text.p) : text.n;
+}
+
+static enum script_error code_of_word(struct bytes word)
+{
+	for (size_t i = 1; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (bytes_eq(word, bytes_str(codes[i])))
+			return (enum script_error)i;
+	return SCRIPT_ERR;
+}
+
+/* The first word of the text that is a `-CODE` we know. */
+static enum script_error code_within(struct bytes text)
+{
+	while (text.n > 0) {
+		size_t n = word_length(text);
+
+		if (n > 1 && text.p[0] == '-') {
+			enum script_error code = code_of_word(bytes_of(text.p + 1, n - 1));
+
+			if (code != SCRIPT_ERR)
+				return code;
+		}
+		text = bytes_skip(text, n < text.n ? n + 1 : n);
+	}
+	return SCRIPT_ERR;
+}
+
+enum script_error script_error_code(struct bytes reply)
+{
+	enum script_error code;
+
+	if (reply.n == 0)
+		return SCRIPT_ERR;
+	code = code_of_word(bytes_of(reply.p, word_length(reply)));
+	if (code == SCRIPT_ERR)
+		code = code_within(reply);
+	for (size_t i = 0; code == SCRIPT_ERR
+			&& i < sizeof(sentences) / sizeof(sentences[0]); i++)
+		if (memmem(reply.p, reply.n, sentences[i].text, strlen(sentences[i].text)))
+			code = sentences[i].code;
+	return code;
+}
+
+const char *script_error_name(enum script_error code)
+{
+	return codes[code];
+}
