@@ -44,11 +44,8 @@ local function lapse_adopt(keys, argv)
 	local claimed, adopted, retry, topic = open_parse(open)
 	redis.call('HDEL', prefix .. ':open', name)
 	redis.call('RENAME', prefix .. ':b:' .. name, prefix .. ':b:' .. slot .. ':' .. seq)
-	local value = claimed .. ' ' .. int(adopted + 1)
-	if topic ~= '' then
-		value = open_parked(claimed, adopted + 1, retry, topic)
-	end
-	redis.call('HSET', prefix .. ':open', slot .. ':' .. seq, value)
+	redis.call('HSET', prefix .. ':open', slot .. ':' .. seq,
+		open_value(claimed, adopted + 1, retry, topic))
 	use_seq(prefix, slot, epoch, nonce, seq)
 	return batch_answer(prefix, us, slot, seq, false)
 end

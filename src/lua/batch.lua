@@ -26,8 +26,10 @@ local function open_parse(value)
 	return claimed or '0', tonumber(adopted or 0), retry or '', topic or ''
 end
 
-local function open_parked(claimed, adopted, retry, topic)
-	return claimed .. ' ' .. int(adopted) .. ' ' .. retry .. ' ' .. topic
+-- Its reverse; `topic` is empty unless the batch is parked.
+local function open_value(claimed, adopted, retry, topic)
+	local value = claimed .. ' ' .. int(adopted)
+	return topic == '' and value or value .. ' ' .. retry .. ' ' .. topic
 end
 
 -- The answer for batch <slot>:<seq> as it stands in Redis.  A parked one

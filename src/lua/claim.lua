@@ -4,7 +4,8 @@
 -- claim - move what is due, records included, from the shadow into a batch.
 --
 -- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
--- (member, age ms) of every watched key that was heard to expire.
+-- (member, age ms) of every watched key that was heard to expire, `limit` at
+-- most.
 -- Answer: see docs/protocol.md, "a batch answer".
 --
 -- A watched key is looked at itself:
@@ -263,8 +264,8 @@ local function lapse_claim(keys, argv)
 		return batch_answer(prefix, c.us, slot, seq, true)
 	end
 	for i = 9, #argv, 2 do
-		if not c.taken[argv[i]] and not claim_heard(c, argv[i], tonumber(argv[i + 1])) then
-			break
+		if not c.taken[argv[i]] then
+			claim_heard(c, argv[i], tonumber(argv[i + 1]))
 		end
 	end
 	select_db(c, NSDB)

@@ -6,7 +6,9 @@
 --
 -- ARGV: slot, epoch, nonce, seq, number of burials, (member, ce_id, reason)
 -- of each, then any number of parked groups: seq of a batch of this slot
--- (new, or one parked for the same topic), topic, retry ms, count, members.
+-- (new, or one parked for the same topic), topic, retry ms, count, members.  A
+-- group without a topic is what a stopping instance has not got delivered: it
+-- stays open under its new seq, to be adopted.
 -- Answer: `settled`, or `gone` when the batch is not there (settled before,
 -- or lost by a failover; the daemon then asks for `forget`).
 
@@ -67,7 +69,7 @@ local function lapse_settle(keys, argv)
 		end
 		if #g.pairs > 0 then
 			redis.call('HSET', prefix .. ':open', slot .. ':' .. g.seq,
-				open_parked(claimed, adopted, g.retry, g.topic))
+				open_value(claimed, adopted, g.retry, g.topic))
 		end
 		last = math.max(last, tonumber(g.seq))
 	end
