@@ -6,8 +6,8 @@
  *
  * One table (conf_table.c) names every option with its kind, default, range
  * and meaning; parser, --check, --dump, reload and the lints all read it.
- * Where a value is said twice, the environment beats the command line, and
- * both beat the file, which beats the default.
+ * Where a value is said twice, the command line beats the environment, which
+ * beats the file, which beats the default.
  *
  * Every mistake of a file is reported in one go, so that it takes one run and
  * not one per mistake to get it right.  Secrets come from files and from the
@@ -22,30 +22,13 @@
 #include <stdio.h>
 
 #include "core/err.h"
+#include "core/route.h"
 
-/* How a record is laid out in Kafka (CloudEvents Kafka binding, or bare). */
-enum conf_mode { CONF_BINARY, CONF_STRUCTURED, CONF_RAW };
-
-/* How an entry of a route gets into the shadow; the values are bits. */
-enum conf_register {
-	CONF_REGISTER_NONE = 1,		/* the notification itself, best effort */
-	CONF_REGISTER_APP = 2,		/* the application says so */
-};
-
-/* One [route NAME]; routes are tried in the order of the file. */
-struct conf_route {
-	char *name;
-	char **patterns;		/* as in Redis' KEYS; at least one */
-	size_t n_patterns;
-	unsigned registers;		/* bits of enum conf_register */
-	char *topic;
-	char *key;			/* template, "{key}" by default */
-	bool value_copy;		/* false: the record carries no copy */
-	bool inferred_emit;		/* false: drop what nobody saw expire */
-	int mode;			/* enum conf_mode */
-	char *content_type;		/* NULL: left to the mode */
-	char *type;			/* ce_type; NULL: io.lapsed.expired */
-	int line;			/* of its section in the file */
+/* Which databases hold watched keys. */
+struct conf_databases {
+	bool all;		/* `*` */
+	unsigned *db;		/* ascending, none twice */
+	size_t n;		/* 0 when all */
 };
 
 /* One librdkafka property of [kafka], our own defaults among them. */
@@ -53,7 +36,7 @@ struct conf_property {
 	char *name;
 	char *value;
 	bool secret;			/* never to be printed */
-	int line;			/* 0: not from the file */
+	int line;			/* in the file; 0: from elsewhere */
 };
 
 struct conf {
@@ -72,33 +55,31 @@ struct conf {
 	int64_t park_min_ms;		/* first retry of a parked topic */
 	int64_t park_max_ms;		/* and the longest pause between two */
 	int64_t stats_interval_ms;	/* 0: no stats lines */
-	int mode;			/* enum conf_mode, of scheduled events */
+	int mode;			/* enum route_mode, of scheduled events */
 	int log_format;			/* enum log_format */
 	int log_level;			/* enum log_level */
 
 	/* [redis] */
-	char *redis_url;		/* as given, its password taken out */
+	char *redis_url;		/* as given, but without a password */
 	char *redis_host;		/* NULL when redis_socket is set */
 	int redis_port;
 	char *redis_socket;		/* path of a Unix socket, or NULL */
 	char *redis_username;		/* NULL: the default user */
 	char *redis_password;		/* NULL: no AUTH; never printed */
 	char *redis_password_file;	/* where it was read from, or NULL */
-	bool databases_all;		/* `databases = *` */
-	int *databases;			/* watched ones, ascending, no twice */
-	size_t n_databases;		/* 0 with databases_all */
+	struct conf_databases databases;
 	int64_t connect_timeout_ms;
 
 	/* [kafka] */
 	char *kafka_password_file;	/* for sasl.password, or NULL */
-	struct conf_property *kafka;	/* in the order to set them */
+	struct conf_property *kafka;	/* in the order to set them, password
+					   and bootstrap.servers included */
 	size_t n_kafka;
 
-	/* [route NAME] */
-	struct conf_route *routes;
-	size_t n_routes;
+	/* [route NAME], in the order of the file; never NULL, often empty */
+	struct routes *routes;
 
-	struct conf_origin *origins;	/* where each value is from; private */
+	struct conf_private *private;	/* where each value is from */
 };
 
 /* What loading or reloading has to say, in the order of the file. */
@@ -159,14 +140,6 @@ void conf_reload_diff(const struct conf *running, struct conf *fresh,
 
 /* Every option with its value and, as a comment, where that is from. */
 void conf_dump(const struct conf *c, FILE *out);
-
-/*
- * A producer configuration with all of [kafka] and what lapsed's promises rest
- * on (idempotence, acks=all).  For rd_kafka_new(), which takes it over on
- * success; else the caller owes rd_kafka_conf_destroy().  NULL only if the
- * library refuses what conf_load() had it check.
- */
-struct rd_kafka_conf_s *conf_kafka(const struct conf *c, struct err *e) MUST_CHECK;
 
 /* `lapsed --check` and `lapsed --dump`: print, and return the exit status. */
 int conf_check_main(const struct conf_source *source);
