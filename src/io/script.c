@@ -9,20 +9,15 @@
 
 #include "lua/lua_sources.h"
 
-static const char uses_line[] = "-- uses: ";
-
-/* What the library holds; `flags` is Lua, NULL for a function that writes. */
-static const struct function {
-	const char *name;
-	const char *flags;
-} functions[] = {
-	{ "lapse_schedule", NULL },
-	{ "lapse_cancel", NULL },
-	{ "lapse_reschedule", NULL },
-	{ "lapse_setex", NULL },
-	{ "lapse_del", NULL },
-	{ "lapse_show", "'no-writes'" },
-	{ "lapse_stats", "'no-writes'" },
+/* What the library holds. */
+static const char *const functions[] = {
+	"lapse_schedule",
+	"lapse_cancel",
+	"lapse_reschedule",
+	"lapse_setex",
+	"lapse_del",
+	"lapse_show",
+	"lapse_stats",
 };
 
 #define N_FUNCTIONS	(sizeof(functions) / sizeof(functions[0]))
@@ -51,25 +46,36 @@ static void libs_add(struct libs *libs, const struct lua_source *file)
 	libs->file[libs->n++] = file;
 }
 
-/* The words of the "uses" line; false if one of them is no file. */
+/* Where the words behind `head` stand in the script; empty without any. */
+static const char *head_line(const struct lua_source *script, const char *head)
+{
+	const char *p = strstr(script->text, head);
+
+	return p ? p + strlen(head) : "";
+}
+
+/* The next word of a line, which moves behind it; bytes_none at its end. */
+static struct bytes next_word(const char **line)
+{
+	const char *word = *line + strspn(*line, " ");
+	size_t n = strcspn(word, " \n");
+
+	*line = word + n;
+	return n > 0 ? bytes_of(word, n) : bytes_none;
+}
+
+/* The files that a script uses; false if one of them does not exist. */
 static bool libs_add_uses(struct libs *libs, const struct lua_source *script)
 {
-	const char *p = strstr(script->text, uses_line);
+	const char *line = head_line(script, "-- uses:");
+	struct bytes word;
 
-	if (!p)
-		return true;
-	p += sizeof(uses_line) - 1;
-	while (*p && *p != '\n') {
-		size_t n = strcspn(p, " \n");
-		const struct lua_source *file;
+	while ((word = next_word(&line)).p) {
+		const struct lua_source *file = source_find(word);
 
-		if (n > 0) {
-			file = source_find(bytes_of(p, n));
-			if (!file)
-				return false;
-			libs_add(libs, file);
-		}
-		p += n + (p[n] == ' ');
+		if (!file)
+			return false;
+		libs_add(libs, file);
 	}
 	return true;
 }
@@ -114,14 +120,16 @@ char *script_text(const char *name, int database)
 	return text;
 }
 
-static void put_registration(FILE *f, const struct function *fn)
+static void put_registration(FILE *f, const char *name, const struct lua_source *script)
 {
-	if (fn->flags)
-		fprintf(f, "redis.register_function{ function_name = '%s', "
-			"callback = %s, flags = { %s } }\n",
-			fn->name, fn->name, fn->flags);
-	else
-		fprintf(f, "redis.register_function('%s', %s)\n", fn->name, fn->name);
+	const char *line = head_line(script, "-- flags:");
+	struct bytes flag;
+
+	fprintf(f, "redis.register_function{ function_name = '%s', callback = %s, "
+		"flags = {", name, name);
+	while ((flag = next_word(&line)).p)
+		fprintf(f, " '%.*s',", (int)flag.n, flag.p);
+	fprintf(f, " } }\n");
 }
 
 char *script_library(int database)
@@ -133,7 +141,7 @@ char *script_library(int database)
 	FILE *f;
 
 	for (size_t i = 0; i < N_FUNCTIONS; i++) {
-		script[i] = source_find(bytes_str(functions[i].name + strlen("lapse_")));
+		script[i] = source_find(bytes_str(functions[i] + strlen("lapse_")));
 		assert(script[i]);
 		if (!libs_add_uses(&libs, script[i]))
 			assert(!"a script uses a file that is not embedded");
@@ -144,14 +152,14 @@ char *script_library(int database)
 	for (size_t i = 0; i < N_FUNCTIONS; i++)
 		fprintf(f, "%s\n", script[i]->text);
 	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		put_registration(f, &functions[i]);
+		put_registration(f, functions[i], script[i]);
 	text_close(f);
 	return text;
 }
 
 const char *script_function(size_t i)
 {
-	return i < N_FUNCTIONS ? functions[i].name : NULL;
+	return i < N_FUNCTIONS ? functions[i] : NULL;
 }
 
 static const char *const codes[] = {

@@ -16,7 +16,11 @@
  *	return lapse_<name>(KEYS, ARGV)
  *
  * and the function library that `lapse install` loads: one `#!lua` text with
- * the scripts meant for applications, and each library file once.
+ * the scripts meant for applications, and each library file once.  A line
+ *
+ *	-- flags: no-writes
+ *
+ * gives the function those flags; scripts have none, as Redis 6.2 knows none.
  *
  * Nothing here talks to Redis.
  */

@@ -22,7 +22,9 @@ const struct lua_source lua_sources[] = {
 	{ "alone", "ALONE\n" },
 	{ "broken", "-- uses: common missing\nBROKEN\n" },
 	APP("schedule"), APP("cancel"), APP("reschedule"), APP("setex"),
-	APP("del"), APP("show"), APP("stats"),
+	APP("del"),
+	{ "show", "-- uses: common\n-- flags: no-writes allow-oom\n-- show\n" },
+	APP("stats"),
 	{ NULL, NULL }
 };
 
@@ -88,10 +90,11 @@ START_TEST(the_library_registers_every_function)
 
 	ck_assert_uint_eq(count(text, "redis.register_function"), 7);
 	ck_assert_ptr_nonnull(strstr(text,
-		"\nredis.register_function('lapse_schedule', lapse_schedule)\n"));
+		"\nredis.register_function{ function_name = 'lapse_schedule', "
+		"callback = lapse_schedule, flags = { } }\n"));
 	ck_assert_ptr_nonnull(strstr(text,
 		"\nredis.register_function{ function_name = 'lapse_show', "
-		"callback = lapse_show, flags = { 'no-writes' } }\n"));
+		"callback = lapse_show, flags = { 'no-writes', 'allow-oom', } }\n"));
 	for (size_t i = 0; script_function(i); i++)
 		ck_assert_ptr_nonnull(strstr(text, script_function(i)));
 	ck_assert_str_eq(script_function(0), "lapse_schedule");
