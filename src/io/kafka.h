@@ -13,8 +13,8 @@
  *        reports_done()                               message taken
  *
  * A message that was taken is told of once, by report(), even when the
- * producer had to be replaced, or kafka_purge() was called.  Until then its
- * value must stay where it is; topic, key and headers are copied.
+ * producer had to be replaced, or kafka_purge() was called.  Until then a
+ * borrowed value must stay where it is; topic, key and headers are copied.
  *
  * librdkafka's fatal error is routine: a new producer is created, the messages
  * of the old one are reported by what is known of them (KAFKA_RETRY,
@@ -49,7 +49,7 @@ enum kafka_outcome {
 
 enum kafka_state {
 	KAFKA_REACHED,		/* connected, authenticated */
-	KAFKA_UNREACHABLE,	/* no broker is, for a second or more */
+	KAFKA_UNREACHABLE,	/* no broker has been, for a second or more */
 	KAFKA_RESTARTED		/* a fatal error was handled */
 };
 
@@ -83,11 +83,18 @@ struct kafka_setting {
 };
 
 struct kafka_conf {
-	const struct kafka_setting *settings;	/* librdkafka's, in order */
+	/* librdkafka's, set in this order on top of kafka_defaults() */
+	const struct kafka_setting *settings;
 	size_t nsettings;
 	size_t max_inflight;	/* messages without report, at most; 0: 10,000 */
 	size_t max_topics;	/* topics in use, at most; 0: 1,000 */
 };
+
+/*
+ * What we set where nobody says otherwise; ends with a NULL name.  Those that
+ * this librdkafka does not know are passed over.
+ */
+const struct kafka_setting *kafka_defaults(void);
 
 /*
  * Whether a setting may be used: known to this librdkafka, valid, and not one
@@ -121,6 +128,11 @@ enum kafka_produced {
 	KAFKA_DENIED_TOPIC	/* as KAFKA_DENIED */
 };
 
+enum kafka_value {
+	KAFKA_BORROW,		/* m->value stays in place until the report */
+	KAFKA_COPY		/* copied at once */
+};
+
 /*
  * Hands `m` over.  `opaque` comes back in the report.  `*error` (static) is
  * librdkafka's name of the reason when it was not taken, else NULL.
@@ -128,7 +140,8 @@ enum kafka_produced {
  * May be called from handlers.
  */
 enum kafka_produced kafka_produce(struct kafka *k, const struct message *m,
-				  void *opaque, const char **error);
+				  enum kafka_value value, void *opaque,
+				  const char **error);
 
 /* Messages taken and not yet reported. */
 size_t kafka_outstanding(const struct kafka *k);
@@ -144,12 +157,12 @@ void kafka_purge(struct kafka *k);
 
 /*
  * Calls no handler; not to be called from one.  Takes a second or two at the
- * worst.  False when threads had to be left behind: then the values of
- * messages without report must stay until the process ends.  Accepts NULL.
+ * worst.  False when threads had to be left behind: then borrowed values
+ * without a report must stay until the process ends.  Accepts NULL.
  */
 bool kafka_free(struct kafka *k);
 
-/* "librdkafka 2.0.2", and its builtin.features; both static. */
+/* "2.0.2": of the librdkafka that is loaded. */
 const char *kafka_version(void);
 
 #endif
