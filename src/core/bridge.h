@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * bridge - from "something is due" to "Redis has forgotten it".
+ *
+ *	 expired event --+
+ *	 wake message  --+--> claim --> batch --> producer --> reports --> settle
+ *	 due timer     --+      ^         |                                  |
+ *	 sweep tick    --+      +-- next due time            credits <-------+
+ *
+ * Pure: it is told what happened and the time, and says what is to be done.
+ * Everything it wants is pulled from it, in this order, once per turn of the
+ * loop: bridge_ask() until NULL (calls to Redis), bridge_next() until NULL
+ * (entries for the producer), bridge_note() until false (what to log), and
+ * bridge_deadline() for the one timer.
+ *
+ * A batch keeps its number until it is settled and every call may be made
+ * again, so an answer that is lost costs a round trip and no more.
+ */
+#ifndef LAPSED_CORE_BRIDGE_H
+#define LAPSED_CORE_BRIDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/batch.h"
+#include "core/counters.h"
+#include "core/heard.h"
+#include "core/hist.h"
+#include "core/lease.h"
+#include "core/route.h"
+#include "core/topics.h"
+#include "core/when.h"
+
+struct bridge_conf {
+	size_t max_events;	/* between claim and settle */
+	size_t max_bytes;	/* the same, of members and records */
+	size_t claim_limit;	/* entries of one claim */
+	usec_t lease;
+	usec_t grace;		/* how long each rank waits for the one before */
+	usec_t sweep_interval;
+	usec_t park_min, park_max;
+};
+
+/* Calls to Redis ------------------------------------------------------ */
+
+enum ask_kind {
+	ASK_JOIN, ASK_RENEW, ASK_LEAVE,		/* the lease */
+	ASK_CLAIM, ASK_ADOPT, ASK_FETCH,	/* bring a batch */
+	ASK_SETTLE, ASK_FORGET,			/* end a batch */
+};
+
+struct ask {
+	enum ask_kind kind;
+	struct batch *batch;	/* of the last five */
+	size_t limit, bytes;	/* of a claim */
+	msec_t hush, window;	/* of a claim: see claim.lua */
+	const struct heard_key *heard;	/* of a claim; until it is answered */
+	size_t nheard;
+};
+
+/* What a claim, adoption or fetch brought; borrowed from the caller. */
+struct batch_answer {
+	int64_t redis;		/* Redis' TIME, us */
+	msec_t next;		/* due time of the next entry, -1: none */
+	uint64_t absorbed, followed;
+	unsigned adopted;	/* how often the batch was taken over */
+	struct bytes topic;	/* it is parked for; empty: it is not */
+	msec_t retry;		/* when that topic is tried again */
+	const struct bytes *members, *envelopes;
+	size_t n;
+};
+
+struct batch_name {
+	unsigned slot;
+	uint64_t seq;
+};
+
+enum refusal {
+	REFUSAL_LOST,		/* no answer: it may have happened */
+	REFUSAL_FENCED,		/* the epoch is gone */
+	REFUSAL_LATER,		/* Redis can't or won't just now; nothing happened */
+};
+
+/* What to log --------------------------------------------------------- */
+
+enum note_kind {
+	NOTE_JOINED,		/* a: slot, b: epoch */
+	NOTE_FENCED,		/* a: batches dropped, b: entries in them */
+	NOTE_LEFT,		/* a: slot, b: entries left open */
+	NOTE_ADOPTED,		/* a: entries, b: times adopted; text: <slot>:<seq> */
+	NOTE_GONE,		/* a: entries of the batch, b: lives forgotten */
+	NOTE_BURIED,		/* text: ce_id or member; why: reason */
+	NOTE_PARKED,		/* a: retry in ms; text: topic; why: error */
+	NOTE_UNPARKED,		/* text: topic */
+	NOTE_SUSPECT,		/* text: topic; why: error */
+	NOTE_FULL,		/* a: events, b: bytes in flight */
+	NOTE_FREE,
+	NOTE_CLOCK,		/* a: Redis' clock went back by so many ms */
+	NOTE_SWEPT,		/* a: entries found by the first claim after a gap */
+};
+
+struct note {
+	enum note_kind kind;
+	int64_t a, b;
+	char text[256];
+	char why[160];
+};
+
+/* The bridge ---------------------------------------------------------- */
+
+struct bridge;
+
+/*
+ * `routes` is borrowed until the next bridge_configure(); `seed` is random,
+ * unique to the process, without a colon.
+ */
+struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *routes,
+			  const char *seed, usec_t now);
+/* None of its entries may be with the producer any more. */
+void bridge_free(struct bridge *b);
+/* At a reload; everything but the lease may change. */
+void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
+		      const struct routes *routes);
+
+/* What happened. */
+void bridge_link(struct bridge *b, bool up, usec_t now);	/* to Redis */
+void bridge_subscribed(struct bridge *b, usec_t now);	/* anew: sweep at once */
+void bridge_heard(struct bridge *b, struct bytes member, usec_t now);
+void bridge_wake(struct bridge *b, msec_t due, usec_t now);
+void bridge_peer_left(struct bridge *b, usec_t now);
+
+/*
+ * The next call to make, or NULL; valid until the next bridge_ask().  Each
+ * obliges to the answer that fits its kind, or to bridge_refused().
+ */
+const struct ask *bridge_ask(struct bridge *b, usec_t now);
+
+void bridge_joined(struct bridge *b, int64_t redis, unsigned slot, uint64_t epoch,
+		   uint64_t seq, const struct batch_name *open, size_t n, usec_t now);
+/* `left` is what remains of each live holder's lease, us. */
+void bridge_renewed(struct bridge *b, int64_t redis, const unsigned *slots,
+		    const usec_t *left, size_t n, const struct batch_name *orphans,
+		    size_t n_orphans, usec_t now);
+void bridge_left(struct bridge *b);
+void bridge_brought(struct bridge *b, struct batch *batch,
+		    const struct batch_answer *answer, usec_t now);
+void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now);
+void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now);
+void bridge_refused(struct bridge *b, enum ask_kind kind, struct batch *batch,
+		    enum refusal why, usec_t now);
+
+/*
+ * The next entry for the producer, or NULL.  Each obliges to a verdict, or to
+ * bridge_back() when the producer has no room; the entry's bytes stay until
+ * then.  bridge_bury() is for an entry of which no message can be made.
+ */
+struct entry *bridge_next(struct bridge *b, usec_t now);
+void bridge_back(struct bridge *b, struct entry *e);
+void bridge_verdict(struct bridge *b, struct entry *e, enum verdict v,
+		    const char *reason, usec_t now);
+
+bool bridge_note(struct bridge *b, struct note *n);
+
+/* When to come back if nothing happens; USEC_NEVER: not at all. */
+usec_t bridge_deadline(const struct bridge *b, usec_t now);
+
+/*
+ * The stop.  bridge_drain(): no more is claimed, what is open goes on.
+ * bridge_give_up(): nothing is produced any more; what Kafka acknowledged is
+ * settled and the rest left for adoption.  bridge_over(): the slot is left and
+ * nothing is with the producer.
+ */
+void bridge_drain(struct bridge *b);
+void bridge_give_up(struct bridge *b);
+bool bridge_over(const struct bridge *b);
+
+/* For the statistics. */
+struct counters *bridge_counters(struct bridge *b);
+struct hist *bridge_lateness(struct bridge *b);
+const struct lease *bridge_lease(const struct bridge *b);
+struct bridge_gauges {
+	size_t inflight_events, inflight_bytes;
+	size_t batches;
+	size_t parked_topics;
+	size_t with_producer;
+	int64_t redis_offset_us;
+};
+void bridge_gauges(const struct bridge *b, struct bridge_gauges *g);
+
+#endif

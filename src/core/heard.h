@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * heard - watched keys that Redis said have expired, until a claim asks.
+ *
+ * Bounded: past its limits a notification is dropped and counted, since the
+ * subscription must be read whatever happens; what is in the shadow is then
+ * found by timer and sweep.
+ *
+ * Our own look at a due key makes Redis publish its expiry to everybody, us
+ * included.  Such an echo is expected (heard_expect) and swallowed, rather
+ * than asked about.
+ */
+#ifndef LAPSED_CORE_HEARD_H
+#define LAPSED_CORE_HEARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/bytes.h"
+#include "core/when.h"
+
+struct heard_key {
+	struct bytes member;	/* k:<db>:<key>, owned by the list */
+	usec_t at;
+};
+
+struct heard;
+
+struct heard *heard_new(size_t max_keys, size_t max_bytes);
+void heard_free(struct heard *h);	/* accepts NULL */
+
+enum heard_result { HEARD_KEPT, HEARD_ECHO, HEARD_DROPPED };
+
+enum heard_result heard_add(struct heard *h, struct bytes member, usec_t now);
+
+/* The next notification of `member` is the echo of our own look. */
+void heard_expect(struct heard *h, struct bytes member, usec_t now);
+
+/*
+ * The oldest `*n` keys at most, `*n` set to how many; valid until the next
+ * call of any other function.  They stay until heard_done().
+ */
+const struct heard_key *heard_peek(struct heard *h, size_t *n, usec_t now);
+void heard_done(struct heard *h, size_t n);
+
+/* When the oldest was heard; USEC_NEVER when there is none. */
+usec_t heard_oldest(const struct heard *h);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * rclock - what Redis' clock says, as far as we can tell from here.
+ *
+ * Every answer of a script carries Redis' TIME.  It was read before the
+ * answer arrived, so each sample puts Redis' clock too low by the way back
+ * and never too high: the highest recent sample is the best.  It only decides
+ * when to ask and how lateness is counted; what is due is for the script.
+ */
+#ifndef LAPSED_CORE_RCLOCK_H
+#define LAPSED_CORE_RCLOCK_H
+
+#include <stdbool.h>
+
+#include "core/when.h"
+
+struct rclock {
+	int64_t offset;		/* Redis' microseconds minus ours */
+	bool known;
+};
+
+/* `redis` (us since the epoch) came with an answer that arrived at `now`. */
+void rclock_sample(struct rclock *c, int64_t redis, usec_t now);
+
+/* Redis' time in microseconds; 0 while nothing is known. */
+int64_t rclock_redis(const struct rclock *c, usec_t now);
+
+/* The local time at which Redis' clock reaches `at`; `now` if unknown. */
+usec_t rclock_local(const struct rclock *c, msec_t at, usec_t now);
+
+#endif
