@@ -5,7 +5,7 @@
 --
 -- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
 -- (member, age ms) of every watched key that was heard to expire, `limit` at
--- most.
+-- most.  An age of `-` is for a key that matters only if it is in the shadow.
 -- Answer: see docs/protocol.md, "a batch answer".
 --
 -- A watched key is looked at itself:
@@ -115,9 +115,9 @@ local function claim_heard(c, member, age)
 	select_db(c, NSDB)
 	local score = tonumber(redis.call('ZSCORE', c.prefix .. ':due', member) or nil)
 	local seen = tonumber(redis.call('ZSCORE', c.prefix .. ':seen', member) or nil)
-	local echo = seen and seen >= c.ms - age - c.window
+	local echo = seen and seen >= c.ms - (age or 0) - c.window
 	if not score then
-		if echo then
+		if echo or not age then
 			c.absorbed = c.absorbed + 1
 			return true
 		end
