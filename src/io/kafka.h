@@ -5,7 +5,8 @@
  *
  * librdkafka's threads do the network; what they have to tell arrives on one
  * queue, whose eventfd wakes the loop.  All calls and all handlers run on the
- * loop's thread, none of them blocks (but for kafka_free(), which is bounded).
+ * loop's thread; none blocks but kafka_free(), which is bounded, and, while
+ * flushing, one millisecond in fifty.
  *
  *   kafka_produce() --TAKEN--> librdkafka --> broker
  *                                   |            |
@@ -124,7 +125,8 @@ enum kafka_produced {
 	KAFKA_FULL,		/* try again after the next reports_done() */
 	KAFKA_TOO_LARGE,	/* this very message; as KAFKA_PERMANENT, alone */
 	KAFKA_INVALID,		/* likewise: librdkafka can't carry it */
-	KAFKA_UNKNOWN_TOPIC,	/* as KAFKA_NO_TOPIC */
+	KAFKA_UNKNOWN_TOPIC,	/* as KAFKA_NO_TOPIC; also: too many topics, or
+				   its metadata has an error */
 	KAFKA_DENIED_TOPIC	/* as KAFKA_DENIED */
 };
 
