@@ -19,6 +19,7 @@ n=0
 for file; do
 	n=$((n + 1))
 	printf '\n/* %s */\nstatic const unsigned char text_%d[] = {\n' "$file" "$n"
+	# shellcheck disable=SC2016 # awk's, not ours
 	od -A n -v -t u1 "$top/$file" | ${AWK:-awk} -v name="$file" '
 		{
 			for (i = 1; i <= NF; i++) {
