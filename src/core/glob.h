@@ -21,6 +21,8 @@
 #ifndef LAPSED_CORE_GLOB_H
 #define LAPSED_CORE_GLOB_H
 
+#include <stdint.h>
+
 #include "core/bytes.h"
 #include "core/err.h"
 
@@ -42,9 +44,9 @@ bool glob_match(struct bytes pattern, struct bytes name,
 
 /*
  * Whether `pattern` may stand in a configuration: 1 to GLOB_MAX bytes, no
- * open bracket, no backslash at the end, no class that matches nothing, no
- * range from an ASCII byte to another (it depends on the machine that Redis
- * was compiled for).
+ * open bracket, no empty one, no backslash at the end, no range from an ASCII
+ * byte to another (what it matches depends on the machine that Redis was
+ * compiled for).
  */
 bool glob_check(struct bytes pattern, struct err *err) MUST_CHECK;
 
@@ -62,8 +64,29 @@ size_t glob_prefix(struct bytes pattern, char *out, size_t cap);
 size_t glob_suffix(struct bytes pattern, char *out, size_t cap);
 
 /*
- * Whether some name matches both.  Exact; true as well when a pattern is
- * longer than GLOB_MAX.  At most |a| x |b| steps.
+ * A set of pairs of adjacent bytes, hashed to bits.  A name can match only if
+ * it has every pair that stands literally in the pattern, which rules out most
+ * of many patterns at the price of a few instructions each.
+ */
+struct glob_pairs {
+	uint64_t bits[4];
+};
+
+void glob_pairs_needed(struct bytes pattern, struct glob_pairs *out);
+void glob_pairs_had(struct bytes name, struct glob_pairs *out);
+
+static inline bool glob_pairs_within(const struct glob_pairs *needed,
+				     const struct glob_pairs *had)
+{
+	return !((needed->bits[0] & ~had->bits[0]) |
+		 (needed->bits[1] & ~had->bits[1]) |
+		 (needed->bits[2] & ~had->bits[2]) |
+		 (needed->bits[3] & ~had->bits[3]));
+}
+
+/*
+ * Whether some name matches both.  Exact for patterns that glob_check()
+ * takes; true when one is longer than GLOB_MAX.  At most |a| x |b| steps.
  */
 bool glob_overlap(struct bytes a, struct bytes b);
 
