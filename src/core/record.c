@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "core/record.h"
+
+#include <inttypes.h>
+
+#define VERSION		1
+#define RECORD_HEAD	11
+#define ENVELOPE_HEAD	10
+#define FIELD_MAX	0xffff
+
+static uint16_t load16(const char *p)
+{
+	const unsigned char *u = (const unsigned char *)p;
+
+	return (uint16_t)(u[0] << 8 | u[1]);
+}
+
+static uint64_t load64(const char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+/* Whether there are `head` bytes and the first of them is our version. */
+static bool head_check(struct bytes from, size_t head, const char *what,
+		       struct err *err)
+{
+	if (from.n && from.p[0] != VERSION)
+		return err_set(err, "the %s has version %d, this program reads %d",
+			       what, (unsigned char)from.p[0], VERSION);
+	if (from.n < head)
+		return err_set(err, "the %s ends in its head (%zu of %zu bytes)",
+			       what, from.n, head);
+	return true;
+}
+
+/* Takes a length and that many bytes from the start of `rest`. */
+static bool sized_take(struct bytes *rest, struct bytes *out)
+{
+	size_t n;
+
+	if (rest->n < 2)
+		return false;
+	n = load16(rest->p);
+	if (rest->n - 2 < n)
+		return false;
+	*out = bytes_of(rest->p + 2, n);
+	*rest = bytes_skip(*rest, 2 + n);
+	return true;
+}
+
+static bool header_add(struct record *r, struct bytes field, struct err *err)
+{
+	const char *nul = field.n ? memchr(field.p, '\0', field.n) : NULL;
+	size_t n;
+
+	if (r->nheaders == RECORD_HEADERS_MAX)
+		return err_set(err, "the record has more than %d headers",
+			       RECORD_HEADERS_MAX);
+	if (!nul || nul == field.p)
+		return err_set(err, "header %zu of the record has no name",
+			       r->nheaders + 1);
+	n = (size_t)(nul - field.p);
+	r->headers[r->nheaders++] = (struct header){
+		bytes_of(field.p, n), bytes_skip(field, n + 1),
+	};
+	return true;
+}
+
+static bool field_set(struct record *r, char tag, struct bytes field,
+		      struct err *err)
+{
+	struct bytes *to;
+
+	switch (tag) {
+	case 't':
+		to = &r->topic;
+		break;
+	case 'k':
+		to = &r->key;
+		break;
+	case 'c':
+		to = &r->content_type;
+		break;
+	case 'y':
+		to = &r->type;
+		break;
+	case 'h':
+		return header_add(r, field, err);
+	default:
+		return err_set(err, "the record has a field of unknown tag 0x%02x",
+			       (unsigned char)tag);
+	}
+	if (to->p)
+		return err_set(err, "the record has field '%c' twice", tag);
+	*to = field;
+	return true;
+}
+
+bool record_unpack(struct bytes from, struct record *r, struct err *err)
+{
+	struct bytes rest, field;
+
+	if (!from.n)
+		return err_set(err, "there is no record");
+	if (!head_check(from, RECORD_HEAD, "record", err))
+		return false;
+	r->birth = load64(from.p + 1);
+	r->attempt = load16(from.p + 9);
+	r->topic = r->key = r->content_type = r->type = r->payload = bytes_none;
+	r->nheaders = 0;
+	rest = bytes_skip(from, RECORD_HEAD);
+	while (rest.n) {
+		char tag = rest.p[0];
+
+		rest = bytes_skip(rest, 1);
+		if (tag == 'p') {
+			r->payload = rest;
+			return true;
+		}
+		if (!sized_take(&rest, &field))
+			return err_set(err, "field 0x%02x of the record reaches"
+				       " past its end", (unsigned char)tag);
+		if (!field_set(r, tag, field, err))
+			return false;
+	}
+	return true;
+}
+
+bool envelope_unpack(struct bytes from, struct envelope *e, struct err *err)
+{
+	uint64_t due;
+
+	if (!head_check(from, ENVELOPE_HEAD, "envelope", err))
+		return false;
+	due = load64(from.p + 1);
+	if (due > RECORD_DUE_MAX)
+		return err_set(err, "the envelope is due after the year 9999 (%"
+			       PRIu64 " ms)", due);
+	if (!memchr("-hfi", from.p[9], 4))
+		return err_set(err, "the envelope has unknown certainty 0x%02x",
+			       (unsigned char)from.p[9]);
+	e->due = (msec_t)due;
+	e->certainty = (enum certainty)from.p[9];
+	e->record = bytes_skip(from, ENVELOPE_HEAD);
+	return true;
+}
+
+bool obituary_unpack(struct bytes from, struct obituary *o, struct err *err)
+{
+	struct bytes rest;
+
+	if (!head_check(from, 1, "obituary", err))
+		return false;
+	rest = bytes_skip(from, 1);
+	if (!sized_take(&rest, &o->reason) || !sized_take(&rest, &o->member))
+		return err_set(err, "the obituary reaches past its end");
+	o->envelope = rest;
+	return true;
+}
+
+static bool fits(struct bytes field, const char *what, struct err *err)
+{
+	if (field.n > FIELD_MAX)
+		return err_set(err, "%s has %zu bytes, at most %d have room",
+			       what, field.n, FIELD_MAX);
+	return true;
+}
+
+static bool record_fits(const struct record *r, struct err *err)
+{
+	if (r->attempt > FIELD_MAX)
+		return err_set(err, "attempt %u has no room", r->attempt);
+	if (r->nheaders > RECORD_HEADERS_MAX)
+		return err_set(err, "there are %zu headers, at most %d have room",
+			       r->nheaders, RECORD_HEADERS_MAX);
+	if (!fits(r->topic, "the topic", err) || !fits(r->key, "the key", err) ||
+	    !fits(r->content_type, "the content type", err) ||
+	    !fits(r->type, "the type", err))
+		return false;
+	for (size_t i = 0; i < r->nheaders; i++) {
+		const struct header *h = &r->headers[i];
+
+		if (!h->name.n || memchr(h->name.p, '\0', h->name.n))
+			return err_set(err, "header %zu has no proper name", i + 1);
+		if (h->name.n + 1 + h->value.n > FIELD_MAX)
+			return err_set(err, "header %zu has no room", i + 1);
+	}
+	return true;
+}
+
+static void field_add(struct buf *out, char tag, struct bytes field)
+{
+	if (!field.p)
+		return;
+	buf_byte(out, tag);
+	buf_be16(out, (uint16_t)field.n);
+	buf_add(out, field);
+}
+
+bool record_pack(const struct record *r, struct buf *out, struct err *err)
+{
+	if (!record_fits(r, err))
+		return false;
+	buf_byte(out, VERSION);
+	buf_be64(out, r->birth);
+	buf_be16(out, (uint16_t)r->attempt);
+	field_add(out, 't', r->topic);
+	field_add(out, 'k', r->key);
+	field_add(out, 'c', r->content_type);
+	field_add(out, 'y', r->type);
+	for (size_t i = 0; i < r->nheaders; i++) {
+		const struct header *h = &r->headers[i];
+
+		buf_byte(out, 'h');
+		buf_be16(out, (uint16_t)(h->name.n + 1 + h->value.n));
+		buf_add(out, h->name);
+		buf_byte(out, '\0');
+		buf_add(out, h->value);
+	}
+	if (r->payload.p) {
+		buf_byte(out, 'p');
+		buf_add(out, r->payload);
+	}
+	return true;
+}
+
+void envelope_pack(const struct envelope *e, struct buf *out)
+{
+	buf_byte(out, VERSION);
+	buf_be64(out, (uint64_t)e->due);
+	buf_byte(out, (char)e->certainty);
+	buf_add(out, e->record);
+}
+
+bool obituary_pack(const struct obituary *o, struct buf *out, struct err *err)
+{
+	if (!fits(o->reason, "the reason", err) ||
+	    !fits(o->member, "the member", err))
+		return false;
+	buf_byte(out, VERSION);
+	buf_be16(out, (uint16_t)o->reason.n);
+	buf_add(out, o->reason);
+	buf_be16(out, (uint16_t)o->member.n);
+	buf_add(out, o->member);
+	buf_add(out, o->envelope);
+	return true;
+}
+
+/*
+ * Takes a plain decimal of at most `max` from the start of `rest`; false when
+ * there is none, when it is larger, or when it has needless zeros.
+ */
+static bool decimal_take(struct bytes *rest, uint64_t max, uint64_t *v)
+{
+	size_t n = 0;
+
+	*v = 0;
+	while (n < rest->n && rest->p[n] >= '0' && rest->p[n] <= '9') {
+		unsigned digit = (unsigned)(rest->p[n] - '0');
+
+		if (digit > max || *v > (max - digit) / 10)
+			return false;
+		*v = *v * 10 + digit;
+		n++;
+	}
+	if (!n || (n > 1 && rest->p[0] == '0'))
+		return false;
+	*rest = bytes_skip(*rest, n);
+	return true;
+}
+
+static bool byte_take(struct bytes *rest, char c)
+{
+	if (!rest->n || rest->p[0] != c)
+		return false;
+	*rest = bytes_skip(*rest, 1);
+	return true;
+}
+
+bool member_parse(struct bytes from, struct member *m, struct err *err)
+{
+	struct bytes rest;
+	uint64_t db = 0;
+
+	if (from.n < 2 || !memchr("ske", from.p[0], 3) || from.p[1] != ':')
+		return err_set(err, "the member is none of s:, k: and e:");
+	m->kind = (enum member_kind)from.p[0];
+	m->birth = 0;
+	rest = bytes_skip(from, 2);
+	if (m->kind == MEMBER_EXPIRED &&
+	    !(decimal_take(&rest, UINT64_MAX, &m->birth) && byte_take(&rest, ':')))
+		return err_set(err, "the member has no birth");
+	if (m->kind != MEMBER_SCHEDULED &&
+	    !(decimal_take(&rest, RECORD_DB_MAX, &db) && byte_take(&rest, ':')))
+		return err_set(err, "the member has no database");
+	if (!rest.n || rest.n > RECORD_NAME_MAX)
+		return err_set(err, "the member names %zu bytes, 1 to %d are allowed",
+			       rest.n, RECORD_NAME_MAX);
+	m->db = (unsigned)db;
+	m->name = rest;
+	return true;
+}
+
+void member_write(const struct member *m, struct buf *out)
+{
+	buf_byte(out, (char)m->kind);
+	buf_byte(out, ':');
+	if (m->kind == MEMBER_EXPIRED) {
+		buf_uint(out, m->birth);
+		buf_byte(out, ':');
+	}
+	if (m->kind != MEMBER_SCHEDULED) {
+		buf_uint(out, m->db);
+		buf_byte(out, ':');
+	}
+	buf_add(out, m->name);
+}
+
+struct bytes certainty_name(enum certainty c)
+{
+	switch (c) {
+	case CERTAINTY_HEARD:
+		return BYTES("heard");
+	case CERTAINTY_FOUND:
+		return BYTES("found");
+	case CERTAINTY_INFERRED:
+		return BYTES("inferred");
+	case CERTAINTY_SCHEDULED:
+		break;
+	}
+	return BYTES("scheduled");
+}
+
+static bool is_plain(char c)
+{
+	return c >= '!' && c <= '~' && c != '%';
+}
+
+void percent_encode(struct bytes from, struct buf *out)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *to;
+
+	buf_reserve(out, 3 * from.n);
+	to = out->p + out->n;
+	for (size_t i = 0; i < from.n; i++) {
+		unsigned char c = (unsigned char)from.p[i];
+
+		if (is_plain(from.p[i])) {
+			*to++ = from.p[i];
+			continue;
+		}
+		*to++ = '%';
+		*to++ = hex[c >> 4];
+		*to++ = hex[c & 15];
+	}
+	out->n = (size_t)(to - out->p);
+}
+
+void ce_id_write(const struct member *m, uint64_t birth, unsigned attempt,
+		 struct buf *out)
+{
+	buf_reserve(out, CE_ID_MAX);
+	buf_byte(out, m->kind == MEMBER_SCHEDULED ? 's' : 'k');
+	buf_byte(out, ':');
+	if (m->kind != MEMBER_SCHEDULED) {
+		buf_uint(out, m->db);
+		buf_byte(out, ':');
+	}
+	percent_encode(m->name, out);
+	buf_byte(out, '@');
+	buf_uint(out, birth);
+	buf_byte(out, '.');
+	buf_uint(out, attempt);
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Only what percent_encode() writes; false for anything else. */
+static bool percent_decode(struct bytes from, struct buf *out)
+{
+	for (size_t i = 0; i < from.n; i++) {
+		int high, low;
+
+		if (from.p[i] != '%') {
+			if (!is_plain(from.p[i]))
+				return false;
+			buf_byte(out, from.p[i]);
+			continue;
+		}
+		if (from.n - i < 3)
+			return false;
+		high = hex_digit(from.p[i + 1]);
+		low = hex_digit(from.p[i + 2]);
+		if (high < 0 || low < 0 || is_plain((char)(high << 4 | low)))
+			return false;
+		buf_byte(out, (char)(high << 4 | low));
+		i += 2;
+	}
+	return true;
+}
+
+static bool token_parse(struct bytes token, struct ce_id *id)
+{
+	uint64_t attempt;
+
+	if (!decimal_take(&token, UINT64_MAX, &id->birth) ||
+	    !byte_take(&token, '.') ||
+	    !decimal_take(&token, FIELD_MAX, &attempt) || token.n)
+		return false;
+	id->attempt = (unsigned)attempt;
+	return true;
+}
+
+bool ce_id_parse(struct bytes text, struct buf *room, struct ce_id *id,
+		 struct err *err)
+{
+	size_t at = text.n;
+
+	if (text.n > CE_ID_MAX)
+		return err_set(err, "a ce_id is not that long (%zu bytes)", text.n);
+	while (at && text.p[at - 1] != '@')
+		at--;
+	if (!at || !token_parse(bytes_skip(text, at), id))
+		return err_set(err, "a ce_id ends with @<birth>.<attempt>");
+	buf_reset(room);
+	buf_reserve(room, at);
+	if (!percent_decode(bytes_of(text.p, at - 1), room))
+		return err_set(err, "the ce_id is not percent-encoded"
+			       " as in the record");
+	id->raw = buf_view(room);
+	if (!member_parse(id->raw, &id->member, err))
+		return false;
+	if (id->member.kind == MEMBER_EXPIRED)
+		return err_set(err, "a ce_id names an id or a key (s: or k:)");
+	return true;
+}
+
+bool topic_valid(struct bytes topic)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "abcdefghijklmnopqrstuvwxyz0123456789._-";
+
+	if (!topic.n || topic.n > RECORD_TOPIC_MAX)
+		return false;
+	for (size_t i = 0; i < topic.n; i++)
+		if (!memchr(allowed, topic.p[i], sizeof allowed - 1))
+			return false;
+	return !bytes_eq(topic, BYTES(".")) && !bytes_eq(topic, BYTES(".."));
+}
