@@ -29,7 +29,7 @@ AC_DEFUN([LAPSED_WARNINGS], [
   m4_foreach_w([flag], [
     -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wold-style-definition -Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings
-    -Wvla -Wimplicit-fallthrough -Wlogical-op -Wduplicated-cond
+    -Wvla -Wlogical-op -Wduplicated-cond
     -Wjump-misses-init -Wno-unused-parameter -Wno-missing-field-initializers
   ], [LAPSED_TRY_FLAG([LAPSED_CFLAGS], flag, [compile])])
   AS_IF([test "$enable_werror" = yes],
