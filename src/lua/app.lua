@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- app - what the scripts for applications share: the rules for their
+-- arguments, and the wake message.  Needs common.
+
+local MAX_NAME = 1024		-- bytes of an id, a watched key, a Kafka key
+local MAX_PAYLOAD = 1000000
+
+local function size_ok(s, least, most)
+	return s ~= nil and #s >= least and #s <= most
+end
+
+-- Without its shard a prefix would name keys that no daemon reads.
+local function prefix_ok(prefix)
+	return prefix ~= nil and string.find(prefix, '^[^{}]+:{%d+}$') ~= nil
+end
+
+-- The error for KEYS and the number of arguments; nil when they are right.
+-- `fixed` arguments come before the options.
+local function bad_call(keys, argv, nkeys, fixed)
+	if #keys ~= nkeys then
+		return bad('number of keys must be ' .. nkeys)
+	end
+	if not prefix_ok(keys[1]) then
+		return bad('prefix must look like lapse:{0}')
+	end
+	if #argv < fixed then
+		return bad('arguments are missing')
+	end
+	if (#argv - fixed) % 2 == 1 then
+		return bad('an option lacks its value')
+	end
+	return nil
+end
+
+local function bad_option(name)
+	return bad('unknown option ' .. pct(string.sub(name, 1, 64)))
+end
+
+local function bad_twice(name)
+	return bad('option ' .. name .. ' is given twice')
+end
+
+-- Keys below the namespace (`lapse:{`) are ours, and none of them expires.
+local function watched_ok(prefix, key)
+	local ours = string.match(prefix, '^[^{]+{')
+	return size_ok(key, 1, MAX_NAME) and string.sub(key, 1, #ours) ~= ours
+end
+
+-- A number of the database that this server has; nil, error otherwise.
+-- Leaves NSDB selected.
+local function watched_db(s)
+	local db = decimal(s, 2147483647)
+	if not db then
+		return nil, bad('db must be a plain decimal')
+	end
+	if db ~= NSDB then
+		local answer = redis.pcall('SELECT', db)
+		redis.call('SELECT', NSDB)
+		if answer.err then
+			return nil, bad('db is none of this server')
+		end
+	end
+	return db
+end
+
+-- Tells the daemons when `due` comes before all they wait for.  To be called
+-- before the first write: the message leaves after the script either way, and
+-- one that an ACL refuses must refuse the whole call.
+--
+-- A head that is overdue may be held back (a look at its key comes later), so
+-- what they wait for is then the first that is not.
+local function wake(prefix, due, ms)
+	local head = redis.call('ZRANGE', prefix .. ':due', 0, 0, 'WITHSCORES')[2]
+	if head and tonumber(head) <= ms then
+		head = redis.call('ZRANGEBYSCORE', prefix .. ':due', '(' .. int(ms), '+inf',
+			'WITHSCORES', 'LIMIT', 0, 1)[2]
+	end
+	if not head or due < tonumber(head) then
+		redis.call('PUBLISH', prefix .. ':wake', int(due))
+	end
+end

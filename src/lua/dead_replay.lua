@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common record app
+--
+-- dead_replay - give a dead event a new life: the same id and record, a new
+-- birth, attempt 0, due now.
+--
+-- KEYS: prefix.  ARGV: ce_id of the dead letter.
+-- Answer: `replayed`, due ms, the new ce_id.  LAPSE_NOTFOUND: no such dead
+-- letter.  LAPSE_EXISTS: its id is pending or in flight.  LAPSE_BADRECORD:
+-- what is left of it can't be read, so it would only die again.
+--
+-- An expiry comes back as an `e:` member: that its key may be there again
+-- says nothing of the expiry that was.
+
+-- Member and record; nil when unreadable.
+local function obituary_open(obituary)
+	if #obituary < 5 or string.byte(obituary) ~= 1 then
+		return nil
+	end
+	local at = 4 + struct.unpack('>I2', obituary, 2)
+	if at + 1 > #obituary then
+		return nil
+	end
+	local from = at + 2
+	local to = from + struct.unpack('>I2', obituary, at) - 1
+	local _, _, record = envelope_open(string.sub(obituary, to + 1))
+	return record and string.sub(obituary, from, to), record
+end
+
+-- The new member, its birth and record; nil when it can't live again.
+local function reborn(obituary, us)
+	local member, record = obituary_open(obituary)
+	local fields = member and record_fields(record)
+	if not fields then
+		return nil
+	end
+	local birth = math.max(us, record_head(record) + 1)
+	local key = string.match(member, '^k(:%d+:.+)$') or string.match(member, '^e:%d+(:%d+:.+)$')
+	if key then
+		member = 'e:' .. int(birth) .. key
+	elseif string.sub(member, 1, 2) ~= 's:' or fields[1] ~= 't' then
+		return nil
+	end
+	return member, birth, record_pack(birth, 0, { string.sub(record, 12) })
+end
+
+local function lapse_dead_replay(keys, argv)
+	local wrong = bad_call(keys, argv, 1, 1)
+	if wrong then
+		return wrong
+	end
+	if #argv > 1 then
+		return bad_option(argv[2])
+	end
+	local prefix, name = keys[1], argv[1]
+	redis.call('SELECT', NSDB)
+	local obituary = redis.call('HGET', prefix .. ':why', name)
+	if not obituary then
+		return redis.error_reply('LAPSE_NOTFOUND no dead letter has this ce_id')
+	end
+	local us = now_us()
+	local member, birth, record = reborn(obituary, us)
+	if not member then
+		return redis.error_reply('LAPSE_BADRECORD the dead letter is unreadable')
+	end
+	if redis.call('ZSCORE', prefix .. ':due', member) or in_flight(prefix, member) then
+		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	end
+	local due = math.floor(us / 1000)
+	wake(prefix, due, due)
+	redis.call('ZREM', prefix .. ':dead', name)
+	redis.call('HDEL', prefix .. ':why', name)
+	redis.call('ZADD', prefix .. ':due', due, member)
+	redis.call('HSET', prefix .. ':rec', member, record)
+	return { 'replayed', int(due), ce_id(member, birth, 0) }
+end

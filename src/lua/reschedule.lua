@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common app
+--
+-- reschedule - give a pending event another due time; it stays the same life.
+--
+-- KEYS: prefix.  ARGV: id, time.
+-- Answer: `rescheduled`, due ms; or `in-flight`; or `not-found`.
+local function lapse_reschedule(keys, argv)
+	local wrong = bad_call(keys, argv, 1, 2)
+	if wrong then
+		return wrong
+	end
+	if #argv > 2 then
+		return bad_option(argv[3])
+	end
+	if not size_ok(argv[1], 1, MAX_NAME) then
+		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+	end
+	local prefix, member = keys[1], 's:' .. argv[1]
+	redis.call('SELECT', NSDB)
+	local us = now_us()
+	local due, late = when(argv[2], us)
+	if not due then
+		return bad(late)
+	end
+	if not redis.call('ZSCORE', prefix .. ':due', member) then
+		return { in_flight(prefix, member) and 'in-flight' or 'not-found' }
+	end
+	wake(prefix, due, math.floor(us / 1000))
+	redis.call('ZADD', prefix .. ':due', 'XX', due, member)
+	return { 'rescheduled', int(due) }
+end

@@ -1,0 +1,116 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common record app
+--
+-- schedule - store an event, in place of a pending one of the same id.
+--
+-- KEYS: prefix.
+-- ARGV: id, time, topic, key (empty: none), payload, then options: `nx 1`,
+-- `type`, `content-type`, `header.<name>`.
+-- Answer: `scheduled` or `replaced`, due ms, ce_id.
+--
+-- ZADD is the first write: when Redis is out of memory it is refused, and
+-- with it the call; what follows is then refused no more.
+
+local MAX_HEADERS = 32
+local MAX_HEADER = 8192		-- bytes of its value
+
+local function topic_ok(s)
+	return size_ok(s, 1, 249) and s ~= '.' and s ~= '..'
+		and not string.find(s, '[^A-Za-z0-9._-]')
+end
+
+local function header_ok(name)
+	return size_ok(name, 1, 255) and not string.find(name, '[^A-Za-z0-9._-]')
+		and string.sub(name, 1, 3) ~= 'ce_' and name ~= 'content-type'
+end
+
+-- Appends what the options say to the record's fields.  Gives whether `nx`
+-- was asked for, or nil and the error.
+local function schedule_options(argv, fields)
+	local nx, headers, given = false, 0, {}
+	for i = 6, #argv, 2 do
+		local name, value = argv[i], argv[i + 1]
+		if name == 'nx' then
+			if value ~= '1' then
+				return nil, bad('nx must be 1')
+			end
+			nx = true
+		elseif name == 'type' or name == 'content-type' then
+			if not size_ok(value, 1, 255) or string.find(value, '[^ -~]') then
+				return nil, bad(name .. ' must be 1 to 255 printable ASCII bytes')
+			end
+			fields[#fields + 1] = record_field(name == 'type' and 'y' or 'c', value)
+		elseif string.sub(name, 1, 7) == 'header.' then
+			local header = string.sub(name, 8)
+			if not header_ok(header) then
+				return nil, bad('header name must be 1 to 255 of A-Za-z0-9._-, not ce_* or content-type')
+			end
+			headers = headers + 1
+			if headers > MAX_HEADERS then
+				return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
+			end
+			if #value > MAX_HEADER then
+				return nil, bad('header value must be at most ' .. MAX_HEADER .. ' bytes')
+			end
+			fields[#fields + 1] = record_field('h', header .. '\0' .. value)
+		else
+			return nil, bad_option(name)
+		end
+		if given[name] then
+			return nil, bad_twice(name)
+		end
+		given[name] = true
+	end
+	return nx
+end
+
+local function lapse_schedule(keys, argv)
+	local wrong = bad_call(keys, argv, 1, 5)
+	if wrong then
+		return wrong
+	end
+	local prefix, id, topic, key, payload = keys[1], argv[1], argv[3], argv[4], argv[5]
+	if not size_ok(id, 1, MAX_NAME) then
+		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+	end
+	if not topic_ok(topic) then
+		return bad('topic must be 1 to 249 of A-Za-z0-9._-, and not . or ..')
+	end
+	if #key > MAX_NAME then
+		return bad('key must be at most ' .. MAX_NAME .. ' bytes')
+	end
+	if #payload > MAX_PAYLOAD then
+		return bad('payload must be at most ' .. MAX_PAYLOAD .. ' bytes')
+	end
+	local fields = { record_field('t', topic) }
+	if key ~= '' then
+		fields[2] = record_field('k', key)
+	end
+	local nx = false
+	if #argv > 5 then
+		nx, wrong = schedule_options(argv, fields)
+		if wrong then
+			return wrong
+		end
+	end
+	fields[#fields + 1] = 'p' .. payload
+
+	redis.call('SELECT', NSDB)
+	local us = now_us()
+	local due, late = when(argv[2], us)
+	if not due then
+		return bad(late)
+	end
+	local member, birth = 's:' .. id, us
+	if nx and (redis.call('ZSCORE', prefix .. ':due', member) or in_flight(prefix, member)) then
+		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	end
+	wake(prefix, due, math.floor(us / 1000))
+	local is_new = redis.call('ZADD', prefix .. ':due', due, member) == 1
+	if not is_new then
+		local old = record_head(redis.call('HGET', prefix .. ':rec', member))
+		birth = math.max(us, (old or 0) + 1)
+	end
+	redis.call('HSET', prefix .. ':rec', member, record_pack(birth, 0, fields))
+	return { is_new and 'scheduled' or 'replaced', int(due), ce_id(member, birth, 0) }
+end

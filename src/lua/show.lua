@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- uses: common record app
+-- flags: no-writes
+--
+-- show - what is known of an event, or of a watched key's coming expiry.
+--
+-- KEYS: prefix.
+-- ARGV: id, then options: `watched 1` (the argument is a watched key), `db`.
+-- Answer: a flat list of names and values: `state` (scheduled, in-flight,
+-- parked, not-found), and when it was found `due`; when it has a record
+-- `ce_id`, `attempt`, `birth` and what the record holds of `topic`, `key`,
+-- `type`, `content-type`, `header.<name>`, `payload`, or `unreadable` with
+-- what is wrong with it.  A pending life is shown before one in flight.
+
+local SHOWN = { t = 'topic', k = 'key', y = 'type', c = 'content-type', p = 'payload' }
+
+local function show_record(answer, member, record)
+	local function add(name, value)
+		answer[#answer + 1] = name
+		answer[#answer + 1] = value
+	end
+	local fields, wrong = record_fields(record)
+	if not fields then
+		add('unreadable', wrong)
+		return answer
+	end
+	local birth, attempt = record_head(record)
+	add('ce_id', ce_id(member, birth, attempt))
+	add('attempt', int(attempt))
+	add('birth', int(birth))
+	for i = 1, #fields, 2 do
+		local tag, value = fields[i], fields[i + 1]
+		if tag == 'h' then
+			local name, text = string.match(value, '^(%Z*)%z(.*)$')
+			add('header.' .. (name or value), text or '')
+		else
+			add(SHOWN[tag], value)
+		end
+	end
+	return answer
+end
+
+-- The member that the arguments name; nil, error.
+local function show_member(argv)
+	local given = {}
+	for i = 2, #argv, 2 do
+		local name, value = argv[i], argv[i + 1]
+		if name ~= 'watched' and name ~= 'db' then
+			return nil, bad_option(name)
+		elseif given[name] then
+			return nil, bad_twice(name)
+		elseif name == 'watched' and value ~= '1' then
+			return nil, bad('watched must be 1')
+		end
+		given[name] = value
+	end
+	if not given.watched then
+		return not given.db and 's:' .. argv[1] or nil, bad('db is for watched keys')
+	end
+	local db, wrong = watched_db(given.db or '0')
+	return db and 'k:' .. int(db) .. ':' .. argv[1], wrong
+end
+
+local function lapse_show(keys, argv)
+	local wrong = bad_call(keys, argv, 1, 1)
+	if wrong then
+		return wrong
+	end
+	if not size_ok(argv[1], 1, MAX_NAME) then
+		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+	end
+	redis.call('SELECT', NSDB)
+	local prefix = keys[1]
+	local member, refused = show_member(argv)
+	if not member then
+		return refused
+	end
+	local due = redis.call('ZSCORE', prefix .. ':due', member)
+	if due then
+		local answer = { 'state', 'scheduled', 'due', int(due) }
+		local record = redis.call('HGET', prefix .. ':rec', member)
+		return record and show_record(answer, member, record) or answer
+	end
+	local batch, envelope, open = in_flight(prefix, member)
+	if not batch then
+		return { 'state', 'not-found' }
+	end
+	local parked = string.find(open, '^%d+ %d+ %d+ ')
+	local answer = { 'state', parked and 'parked' or 'in-flight' }
+	local at, _, record = envelope_open(envelope)
+	if not at then
+		answer[3], answer[4] = 'unreadable', 'no readable envelope'
+		return answer
+	end
+	answer[3], answer[4] = 'due', int(at)
+	return record ~= '' and show_record(answer, member, record) or answer
+end
