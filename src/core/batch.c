@@ -22,10 +22,8 @@ void batch_free(struct batch *b)
 	if (!b)
 		return;
 	assert(b->flying == 0);
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n; i++)
 		free(b->entries[i].reason);
-		free(b->entries[i].value);
-	}
 	free(b->entries);
 	free(b->block);
 	free(b);

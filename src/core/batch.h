@@ -73,11 +73,11 @@ struct entry {
 	bool suspect;		/* was in a refused lot; goes alone */
 	uint64_t park_seq;	/* the parked batch it moves to, 0: none yet */
 	char *reason;		/* of a burial; owned */
-	char *value;		/* owned bytes of a value that is not the payload */
 };
 
 struct batch {
-	struct batch *next;	/* in the bridge's list */
+	struct batch *next, **link;	/* in the bridge's list */
+	struct batch *ready_next;	/* among those that owe Redis a call */
 	enum batch_state state;
 	enum batch_source source;
 	uint64_t seq;
@@ -89,6 +89,11 @@ struct batch {
 	size_t n;
 	size_t undecided;	/* entries without an outcome */
 	size_t flying;		/* entries with the producer */
+	bool called;		/* a call about it is with Redis */
+	bool resent;		/* it was asked for more than once */
+	bool resettled;		/* so was its settle */
+	size_t heard;		/* heard keys that its claim took along */
+	struct topic *topic;	/* that a fetched one was parked for */
 	struct entry *entries;
 	char *block;
 };

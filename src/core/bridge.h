@@ -127,7 +127,8 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 /* What happened. */
 void bridge_link(struct bridge *b, bool up, usec_t now);	/* to Redis */
 void bridge_subscribed(struct bridge *b, usec_t now);	/* anew: sweep at once */
-void bridge_heard(struct bridge *b, struct bytes member, usec_t now);
+/* `anyway`: claim it even if it is not in the shadow. */
+void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now);
 void bridge_wake(struct bridge *b, msec_t due, usec_t now);
 void bridge_peer_left(struct bridge *b, usec_t now);
 

@@ -27,6 +27,8 @@
 	X(adopted_entries, "entries in them") \
 	X(heard, "expiry notifications that match a route") \
 	X(heard_foreign, "expiry notifications that match none") \
+	X(echoes, "notifications of expiries that our own look had caused") \
+	X(heard_dropped, "notifications dropped because too many waited") \
 	X(absorbed, "notifications that another instance had claimed before") \
 	X(followed, "due entries whose key had got a later time to live") \
 	X(inferred_dropped, "expiries nobody saw, dropped as the route asks") \

@@ -98,7 +98,8 @@ static void make_room(struct heard *h)
 	h->first = 0;
 }
 
-enum heard_result heard_add(struct heard *h, struct bytes member, usec_t now)
+enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
+			    usec_t now)
 {
 	if (is_echo(h, member, now))
 		return HEARD_ECHO;
@@ -106,7 +107,7 @@ enum heard_result heard_add(struct heard *h, struct bytes member, usec_t now)
 		return HEARD_DROPPED;
 	make_room(h);
 	h->keys[h->first + h->n++] = (struct heard_key){
-		bytes_of(mem_copy(member), member.n), now
+		bytes_of(mem_copy(member), member.n), anyway, now
 	};
 	h->bytes += member.n;
 	return HEARD_KEPT;

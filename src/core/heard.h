@@ -22,6 +22,7 @@
 
 struct heard_key {
 	struct bytes member;	/* k:<db>:<key>, owned by the list */
+	bool anyway;		/* claimed even if it is not in the shadow */
 	usec_t at;
 };
 
@@ -32,7 +33,8 @@ void heard_free(struct heard *h);	/* accepts NULL */
 
 enum heard_result { HEARD_KEPT, HEARD_ECHO, HEARD_DROPPED };
 
-enum heard_result heard_add(struct heard *h, struct bytes member, usec_t now);
+enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
+			    usec_t now);
 
 /* The next notification of `member` is the echo of our own look. */
 void heard_expect(struct heard *h, struct bytes member, usec_t now);

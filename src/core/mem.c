@@ -23,7 +23,7 @@ void *mem_resize(void *p, size_t n, size_t size)
 {
 	if (size && n > SIZE_MAX / size)
 		return checked(NULL);
-	return checked(realloc(p, n * size ? n * size : 1));
+	return checked(realloc(p, n && size ? n * size : 1));
 }
 
 char *mem_copy(struct bytes b)

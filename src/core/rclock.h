@@ -20,8 +20,11 @@ struct rclock {
 	bool known;
 };
 
-/* `redis` (us since the epoch) came with an answer that arrived at `now`. */
-void rclock_sample(struct rclock *c, int64_t redis, usec_t now);
+/*
+ * `redis` (us since the epoch) came with an answer that arrived at `now`.
+ * Says by how much Redis' clock was set back since the last one, 0: it was not.
+ */
+int64_t rclock_sample(struct rclock *c, int64_t redis, usec_t now);
 
 /* Redis' time in microseconds; 0 while nothing is known. */
 int64_t rclock_redis(const struct rclock *c, usec_t now);

@@ -1,0 +1,935 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "core/bridge.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/claims.h"
+#include "core/mem.h"
+#include "core/rclock.h"
+
+/* A key that is gone before we looked may have been announced this long. */
+#define HUSH_MS		100
+/* Notifications of one expiry reach all instances within this time. */
+#define WINDOW_MS	2000
+/* Entries of a claim, in bytes; bounds the run time of the script. */
+#define CLAIM_BYTES	(4u << 20)
+#define RETRY_PAUSE	(200 * USEC_PER_MSEC)
+#define HOLD_MIN	(50 * USEC_PER_MSEC)
+#define HOLD_MAX	(2 * USEC_PER_SEC)
+#define HEARD_KEYS	100000
+#define HEARD_BYTES	(8u << 20)
+#define NOTES		64	/* a power of two */
+
+enum stage { STAGE_RUN, STAGE_DRAIN, STAGE_GIVE_UP };
+
+struct bridge {
+	struct bridge_conf conf;
+	const struct routes *routes;
+	struct lease lease;
+	struct rclock clock;
+	struct claims claims;
+	struct heard *heard;
+	struct topics *topics;
+	struct batch *batches;
+	struct batch *ready, **ready_end;	/* to be settled or forgotten */
+	enum stage stage;
+	bool up;			/* there is a connection to Redis */
+	usec_t hold_until, hold;	/* back off from a Redis that refuses */
+
+	struct batch *reading;		/* the one that is being brought */
+	bool read_owed;			/* its call is with Redis */
+	bool claim_next;		/* take turns: claim, recover, claim ... */
+	struct batch_name *orphans;
+	size_t n_orphans;
+
+	size_t events, bytes;		/* in flight, reservations included */
+	bool full;
+	bool gap;			/* the next claim tells what a gap hid */
+
+	struct ask ask;
+	struct note notes[NOTES];
+	struct note spare;		/* where notes go when the ring is full */
+	size_t note_first, n_notes;
+	struct counters counters;
+	struct hist lateness;
+};
+
+static struct topics_conf topics_conf(const struct bridge_conf *conf)
+{
+	return (struct topics_conf){
+		.retry_pause = RETRY_PAUSE,
+		.park_min = conf->park_min, .park_max = conf->park_max,
+		.batch_limit = conf->claim_limit,
+	};
+}
+
+static void take_conf(struct bridge *b, const struct bridge_conf *conf)
+{
+	b->conf = *conf;
+	if (b->conf.claim_limit > conf->max_events)
+		b->conf.claim_limit = conf->max_events;
+}
+
+struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *routes,
+			  const char *seed, usec_t now)
+{
+	struct bridge *b = mem_alloc(1, sizeof *b);
+	struct topics_conf tc;
+
+	take_conf(b, conf);
+	tc = topics_conf(&b->conf);
+	b->routes = routes;
+	b->ready_end = &b->ready;
+	b->heard = heard_new(HEARD_KEYS, HEARD_BYTES);
+	b->topics = topics_new(&tc);
+	lease_init(&b->lease, conf->lease, seed);
+	claims_init(&b->claims, conf->grace, conf->sweep_interval, now);
+	return b;
+}
+
+void bridge_free(struct bridge *b)
+{
+	if (!b)
+		return;
+	while (b->batches) {
+		struct batch *batch = b->batches;
+
+		b->batches = batch->next;
+		batch_free(batch);
+	}
+	topics_free(b->topics);
+	heard_free(b->heard);
+	free(b->orphans);
+	free(b);
+}
+
+void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
+		      const struct routes *routes)
+{
+	struct topics_conf tc;
+
+	take_conf(b, conf);
+	tc = topics_conf(&b->conf);
+	topics_configure(b->topics, &tc);
+	b->claims.grace = conf->grace;
+	b->claims.sweep_interval = conf->sweep_interval;
+	b->routes = routes;
+}
+
+/* Notes: a full ring loses the newest, since the first ones tell the cause. */
+
+static struct note *note_add(struct bridge *b, enum note_kind kind, int64_t n, int64_t m)
+{
+	struct note *note = &b->spare;
+
+	if (b->n_notes < NOTES)
+		note = &b->notes[(b->note_first + b->n_notes++) & (NOTES - 1)];
+	note->kind = kind;
+	note->a = n;
+	note->b = m;
+	note->text[0] = note->why[0] = '\0';
+	return note;
+}
+
+static void note_text(struct note *n, struct bytes text, const char *why)
+{
+	snprintf(n->text, sizeof n->text, "%.*s", (int)text.n, text.p ? text.p : "");
+	snprintf(n->why, sizeof n->why, "%s", why ? why : "");
+}
+
+bool bridge_note(struct bridge *b, struct note *n)
+{
+	if (b->n_notes == 0)
+		return false;
+	*n = b->notes[b->note_first];
+	b->note_first = (b->note_first + 1) & (NOTES - 1);
+	b->n_notes--;
+	return true;
+}
+
+/* Triggers ------------------------------------------------------------ */
+
+void bridge_link(struct bridge *b, bool up, usec_t now)
+{
+	b->up = up;
+	if (!up)
+		return;
+	b->hold = 0;
+	b->hold_until = now;
+	lease_hurry(&b->lease, now);
+	claims_sweep(&b->claims, now);
+}
+
+void bridge_subscribed(struct bridge *b, usec_t now)
+{
+	b->gap = true;
+	claims_sweep(&b->claims, now);
+}
+
+void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now)
+{
+	enum heard_result r = heard_add(b->heard, member, anyway, now);
+
+	b->counters.heard++;
+	if (r == HEARD_ECHO)
+		b->counters.echoes++;
+	else if (r == HEARD_DROPPED)
+		b->counters.heard_dropped++;
+}
+
+void bridge_wake(struct bridge *b, msec_t due, usec_t now)
+{
+	(void)now;
+	b->counters.wakes++;
+	claims_wake(&b->claims, due);
+}
+
+void bridge_peer_left(struct bridge *b, usec_t now)
+{
+	lease_hurry(&b->lease, now);
+}
+
+/* Batches ------------------------------------------------------------- */
+
+static bool has_room(const struct bridge *b)
+{
+	return b->events + b->conf.claim_limit <= b->conf.max_events &&
+	       b->bytes < b->conf.max_bytes;
+}
+
+static void batch_remove(struct bridge *b, struct batch *batch)
+{
+	*batch->link = batch->next;
+	if (batch->next)
+		batch->next->link = batch->link;
+	b->events -= batch->n + batch->reserved;
+	b->bytes -= batch->bytes;
+	batch_free(batch);
+	if (b->full && has_room(b)) {
+		b->full = false;
+		note_add(b, NOTE_FREE, 0, 0);
+	}
+}
+
+/* An abandoned batch goes when nobody refers to it any more. */
+static void abandoned_check(struct bridge *b, struct batch *batch)
+{
+	if (batch->state == BATCH_ABANDONED && !batch->called && batch->flying == 0)
+		batch_remove(b, batch);
+}
+
+static struct batch *batch_add(struct bridge *b, uint64_t seq, enum batch_source source)
+{
+	struct batch *batch = batch_new(seq, source);
+
+	batch->reserved = b->conf.claim_limit;
+	b->events += batch->reserved;
+	batch->next = b->batches;
+	batch->link = &b->batches;
+	if (batch->next)
+		batch->next->link = &batch->next;
+	b->batches = batch;
+	return batch;
+}
+
+/* It now owes Redis a call: READY a settle, LOST a forget. */
+static void batch_due(struct bridge *b, struct batch *batch, enum batch_state state)
+{
+	batch_move(batch, state);
+	batch->ready_next = NULL;
+	*b->ready_end = batch;
+	b->ready_end = &batch->ready_next;
+}
+
+static struct batch *ready_take(struct bridge *b)
+{
+	struct batch *batch = b->ready;
+
+	if (!batch)
+		return NULL;
+	b->ready = batch->ready_next;
+	if (!b->ready)
+		b->ready_end = &b->ready;
+	return batch;
+}
+
+/* Nothing of it was delivered: it stays open in Redis as it is. */
+static bool untouched(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		if (batch->entries[i].state != ENTRY_LEFT)
+			return false;
+	return true;
+}
+
+static void batch_decided(struct bridge *b, struct batch *batch)
+{
+	if (batch->state != BATCH_OPEN || batch->undecided)
+		return;
+	if (untouched(batch))
+		batch_remove(b, batch);
+	else
+		batch_due(b, batch, BATCH_READY);
+}
+
+static void bury(struct bridge *b, struct entry *e, const char *why)
+{
+	struct note *n = note_add(b, NOTE_BURIED, 0, 0);
+
+	b->counters.buried++;
+	note_text(n, e->member, why);
+}
+
+/* Everything held is somebody else's now (fenced). */
+static void abandon_all(struct bridge *b, usec_t now)
+{
+	struct batch *batch, *next;
+	size_t batches = 0, entries = 0;
+
+	for (batch = b->batches; batch; batch = next) {
+		next = batch->next;
+		if (batch->state == BATCH_ABANDONED)
+			continue;
+		batches++;
+		entries += batch->n;
+		for (size_t i = 0; i < batch->n; i++)
+			if (batch->entries[i].state == ENTRY_FLYING ||
+			    batch->entries[i].state == ENTRY_DONE)
+				b->counters.possible_duplicates++;
+		if (batch->topic && batch->state == BATCH_ASKED)
+			topics_fetched(b->topics, batch->topic);
+		batch_move(batch, BATCH_ABANDONED);
+		topics_drop(b->topics, batch);
+		abandoned_check(b, batch);
+	}
+	topics_unpark(b->topics);
+	b->ready = NULL;
+	b->ready_end = &b->ready;
+	b->reading = NULL;
+	b->read_owed = false;
+	b->n_orphans = 0;
+	if (b->claims.asked)
+		claims_lost(&b->claims, now);
+	b->counters.fenced++;
+	note_add(b, NOTE_FENCED, (int64_t)batches, (int64_t)entries);
+	lease_fenced(&b->lease, now);
+}
+
+/* Asks ---------------------------------------------------------------- */
+
+static const struct ask *ask_about(struct bridge *b, enum ask_kind kind, struct batch *batch)
+{
+	if (batch)
+		batch->called = true;
+	b->ask = (struct ask){ .kind = kind, .batch = batch };
+	return &b->ask;
+}
+
+/* Where the entries that stay are to go; once for each batch. */
+static void place_entries(struct bridge *b, struct batch *batch)
+{
+	uint64_t rest = 0;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct entry *e = &batch->entries[i];
+		size_t same = 0;
+		uint64_t seq;
+		bool fresh;
+
+		if (e->state == ENTRY_LEFT && !e->park_seq) {
+			if (!rest)
+				rest = ++b->lease.seq;
+			e->park_seq = rest;
+		}
+		if (e->state != ENTRY_PARKED || e->park_seq)
+			continue;
+		for (size_t j = i; j < batch->n; j++)
+			same += batch->entries[j].state == ENTRY_PARKED &&
+				batch->entries[j].topic == e->topic;
+		seq = topics_place(b->topics, e->topic, same, b->lease.seq + 1, &fresh);
+		b->lease.seq += fresh;
+		for (size_t j = i; j < batch->n; j++)
+			if (batch->entries[j].state == ENTRY_PARKED &&
+			    batch->entries[j].topic == e->topic)
+				batch->entries[j].park_seq = seq;
+		b->counters.parked_entries += same;
+	}
+}
+
+static const struct ask *ask_settle(struct bridge *b)
+{
+	struct batch *batch = ready_take(b);
+
+	if (!batch)
+		return NULL;
+	if (batch->state == BATCH_LOST) {
+		batch_move(batch, BATCH_FORGETTING);
+		return ask_about(b, ASK_FORGET, batch);
+	}
+	place_entries(b, batch);
+	batch_move(batch, BATCH_SETTLING);
+	return ask_about(b, ASK_SETTLE, batch);
+}
+
+static bool room_or_note(struct bridge *b)
+{
+	if (has_room(b))
+		return true;
+	if (!b->full) {
+		b->full = true;
+		note_add(b, NOTE_FULL, (int64_t)b->events, (int64_t)b->bytes);
+	}
+	return false;
+}
+
+static const struct ask *ask_read(struct bridge *b, enum ask_kind kind)
+{
+	b->read_owed = true;
+	return ask_about(b, kind, b->reading);
+}
+
+/* Batches whose slot nobody holds, and those of topics to be tried again. */
+static const struct ask *ask_recover(struct bridge *b, usec_t now)
+{
+	uint64_t seq;
+	struct topic *t;
+
+	if (b->n_orphans) {
+		struct batch_name from = b->orphans[--b->n_orphans];
+
+		b->reading = batch_add(b, ++b->lease.seq, BATCH_ADOPTED);
+		b->reading->from_slot = from.slot;
+		b->reading->from_seq = from.seq;
+		return ask_read(b, ASK_ADOPT);
+	}
+	if (topics_trial(b->topics, now, &seq, &t)) {
+		b->reading = batch_add(b, seq, BATCH_FETCHED);
+		b->reading->topic = t;
+		return ask_read(b, ASK_FETCH);
+	}
+	return NULL;
+}
+
+static const struct ask *claim_call(struct bridge *b, usec_t now)
+{
+	size_t room = b->bytes < b->conf.max_bytes ? b->conf.max_bytes - b->bytes : 1;
+
+	ask_read(b, ASK_CLAIM);
+	b->ask.limit = b->conf.claim_limit;
+	b->ask.bytes = room < CLAIM_BYTES ? room : CLAIM_BYTES;
+	b->ask.hush = HUSH_MS;
+	b->ask.window = WINDOW_MS;
+	b->ask.nheard = b->conf.claim_limit;
+	b->ask.heard = heard_peek(b->heard, &b->ask.nheard, now);
+	b->reading->heard = b->ask.nheard;
+	return &b->ask;
+}
+
+static bool claim_wanted(const struct bridge *b, usec_t now)
+{
+	return claims_at(&b->claims, &b->clock, b->lease.rank, heard_oldest(b->heard),
+			 now) <= now;
+}
+
+static const struct ask *ask_claim(struct bridge *b, usec_t now)
+{
+	if (!claim_wanted(b, now))
+		return NULL;
+	b->reading = batch_add(b, ++b->lease.seq, BATCH_CLAIMED);
+	b->reading->trigger = claims_ask(&b->claims, now);
+	if (b->reading->trigger == TRIGGER_SWEEP)
+		b->counters.sweeps++;
+	return claim_call(b, now);
+}
+
+static const struct ask *ask_again(struct bridge *b, usec_t now)
+{
+	b->reading->resent = true;
+	switch (b->reading->source) {
+	case BATCH_CLAIMED:
+		return claim_call(b, now);
+	case BATCH_ADOPTED:
+		return ask_read(b, ASK_ADOPT);
+	case BATCH_FETCHED:
+		break;
+	}
+	return ask_read(b, ASK_FETCH);
+}
+
+static bool recovery_wanted(const struct bridge *b, usec_t now)
+{
+	return b->n_orphans || topics_deadline(b->topics) <= now;
+}
+
+static const struct ask *ask_bring(struct bridge *b, usec_t now)
+{
+	const struct ask *ask = NULL;
+
+	if (b->read_owed)
+		return NULL;
+	if (b->reading)
+		return ask_again(b, now);
+	if (b->stage != STAGE_RUN || (!claim_wanted(b, now) && !recovery_wanted(b, now)))
+		return NULL;
+	if (!room_or_note(b))
+		return NULL;
+	b->claim_next = !b->claim_next;
+	if (b->claim_next)
+		ask = ask_claim(b, now);
+	if (!ask)
+		ask = ask_recover(b, now);
+	return ask || b->claim_next ? ask : ask_claim(b, now);
+}
+
+static const struct ask *ask_leave(struct bridge *b)
+{
+	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
+		return NULL;
+	b->lease.state = LEASE_LEAVING;
+	return ask_about(b, ASK_LEAVE, NULL);
+}
+
+const struct ask *bridge_ask(struct bridge *b, usec_t now)
+{
+	const struct ask *ask;
+
+	if (!b->up || now < b->hold_until)
+		return NULL;
+	if (b->lease.state != LEASE_HELD) {
+		if (b->stage == STAGE_RUN && lease_wants_join(&b->lease, now))
+			return ask_about(b, ASK_JOIN, NULL);
+		return NULL;
+	}
+	ask = ask_settle(b);
+	if (!ask && lease_wants_renew(&b->lease, now))
+		ask = ask_about(b, ASK_RENEW, NULL);
+	if (!ask)
+		ask = ask_bring(b, now);
+	return ask ? ask : ask_leave(b);
+}
+
+/* Answers ------------------------------------------------------------- */
+
+static void redis_said(struct bridge *b, int64_t redis, usec_t now)
+{
+	int64_t back = rclock_sample(&b->clock, redis, now);
+
+	b->hold = 0;
+	if (back)
+		note_add(b, NOTE_CLOCK, back / USEC_PER_MSEC, 0);
+}
+
+static void orphans_set(struct bridge *b, const struct batch_name *names, size_t n)
+{
+	b->orphans = mem_resize(b->orphans, n, sizeof *names);
+	if (n)
+		memcpy(b->orphans, names, n * sizeof *names);
+	b->n_orphans = n;
+}
+
+void bridge_joined(struct bridge *b, int64_t redis, unsigned slot, uint64_t epoch,
+		   uint64_t seq, const struct batch_name *open, size_t n, usec_t now)
+{
+	redis_said(b, redis, now);
+	lease_joined(&b->lease, slot, epoch, seq, now);
+	note_add(b, NOTE_JOINED, slot, (int64_t)epoch);
+	orphans_set(b, open, n);
+}
+
+/* What is already being adopted is not an orphan any more. */
+void bridge_renewed(struct bridge *b, int64_t redis, const unsigned *slots,
+		    const usec_t *left, size_t n, const struct batch_name *orphans,
+		    size_t n_orphans, usec_t now)
+{
+	usec_t ends[LEASE_PEERS];
+
+	redis_said(b, redis, now);
+	if (n > LEASE_PEERS)
+		n = LEASE_PEERS;
+	for (size_t i = 0; i < n; i++)
+		ends[i] = now + left[i];
+	lease_renewed(&b->lease, slots, ends, n, now);
+	if (b->n_orphans == 0)
+		orphans_set(b, orphans, n_orphans);
+}
+
+void bridge_left(struct bridge *b)
+{
+	b->lease.state = LEASE_LEFT;
+	note_add(b, NOTE_LEFT, b->lease.slot, 0);
+}
+
+/* One entry of a batch that has come; false when its outcome is known. */
+static void entry_enter(struct bridge *b, struct entry *e)
+{
+	struct event ev;
+	struct err err;
+
+	if (!event_read(&ev, b->routes, e->member, e->envelope, &err)) {
+		bury(b, e, err.text);
+		e->reason = mem_copy(bytes_str(err.text));
+		entry_move(e, ENTRY_BURIED);
+		return;
+	}
+	e->due = ev.envelope.due;
+	if (ev.envelope.certainty == CERTAINTY_INFERRED && ev.route &&
+	    ev.route->inferred == ROUTE_DROP) {
+		b->counters.inferred_dropped++;
+		entry_move(e, ENTRY_DONE);
+		return;
+	}
+	topics_enter(b->topics, e, ev.route ? ev.route->topic : ev.record.topic);
+}
+
+static void batch_enter(struct bridge *b, struct batch *batch, usec_t now)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct entry *e = &batch->entries[i];
+
+		/* Our look at it told everybody, ourselves included. */
+		if (batch->source == BATCH_CLAIMED && e->envelope.n > 9 &&
+		    e->envelope.p[9] == CERTAINTY_FOUND)
+			heard_expect(b->heard, e->member, now);
+		entry_enter(b, e);
+	}
+	if (batch->topic)
+		topics_fetched(b->topics, batch->topic);
+	batch_decided(b, batch);
+}
+
+static void claim_counted(struct bridge *b, struct batch *batch,
+			  const struct batch_answer *a, usec_t now)
+{
+	b->counters.claims++;
+	b->counters.claimed += a->n;
+	b->counters.absorbed += a->absorbed;
+	b->counters.followed += a->followed;
+	claims_answer(&b->claims, a->next, now);
+	/* A batch that was read again does not tell the next due time. */
+	if (batch->resent)
+		claims_sweep(&b->claims, now);
+	if (!batch->resent || a->n)
+		heard_done(b->heard, batch->heard);
+	if (b->gap) {
+		b->gap = false;
+		note_add(b, NOTE_SWEPT, (int64_t)a->n, 0);
+	}
+}
+
+static void adopted(struct bridge *b, struct batch *batch, const struct batch_answer *a)
+{
+	struct note *n;
+
+	if (a->n == 0)
+		return;
+	b->counters.adopted_batches++;
+	b->counters.adopted_entries += a->n;
+	n = note_add(b, NOTE_ADOPTED, (int64_t)a->n, a->adopted);
+	snprintf(n->text, sizeof n->text, "%u:%llu", batch->from_slot,
+		 (unsigned long long)batch->from_seq);
+}
+
+void bridge_brought(struct bridge *b, struct batch *batch,
+		    const struct batch_answer *a, usec_t now)
+{
+	batch->called = false;
+	if (batch->state == BATCH_ABANDONED) {
+		abandoned_check(b, batch);
+		return;
+	}
+	assert(batch == b->reading);
+	b->reading = NULL;
+	b->read_owed = false;
+	redis_said(b, a->redis, now);
+	if (batch->source == BATCH_CLAIMED)
+		claim_counted(b, batch, a, now);
+	else if (batch->source == BATCH_ADOPTED)
+		adopted(b, batch, a);
+	if (batch->source == BATCH_ADOPTED && a->topic.n) {
+		topics_parked(b->topics, a->topic, batch->seq,
+			      rclock_local(&b->clock, a->retry, now));
+		batch_remove(b, batch);
+		return;
+	}
+	if (a->n == 0) {
+		if (batch->topic)
+			topics_fetched(b->topics, batch->topic);
+		batch_remove(b, batch);
+		return;
+	}
+	b->events -= batch->reserved;
+	batch->reserved = 0;
+	if (batch->source != BATCH_CLAIMED)
+		batch->trigger = TRIGGER_RECOVERY;
+	batch_fill(batch, a->members, a->envelopes, a->n);
+	b->events += batch->n;
+	b->bytes += batch->bytes;
+	batch_enter(b, batch, now);
+}
+
+void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now)
+{
+	(void)now;
+	batch->called = false;
+	if (batch->state == BATCH_ABANDONED) {
+		abandoned_check(b, batch);
+		return;
+	}
+	b->hold = 0;
+	if (gone) {
+		batch_due(b, batch, BATCH_LOST);
+		return;
+	}
+	b->counters.settled += batch->n;
+	batch_remove(b, batch);
+}
+
+void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now)
+{
+	(void)now;
+	batch->called = false;
+	if (batch->state == BATCH_ABANDONED) {
+		abandoned_check(b, batch);
+		return;
+	}
+	/* A settle whose answer was lost leaves nothing to forget. */
+	b->counters.settled += batch->n;
+	b->counters.gone += !batch->resettled || lives > 0;
+	b->counters.forgotten += lives;
+	if (!batch->resettled || lives > 0)
+		note_add(b, NOTE_GONE, (int64_t)batch->n, (int64_t)lives);
+	batch_remove(b, batch);
+}
+
+static void hold_off(struct bridge *b, usec_t now)
+{
+	b->hold = b->hold ? 2 * b->hold : HOLD_MIN;
+	if (b->hold > HOLD_MAX)
+		b->hold = HOLD_MAX;
+	b->hold_until = now + b->hold;
+}
+
+static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batch,
+			usec_t again)
+{
+	switch (kind) {
+	case ASK_JOIN:
+	case ASK_RENEW:
+		lease_lost(&b->lease, again);
+		break;
+	case ASK_LEAVE:
+		if (b->lease.state == LEASE_LEAVING)
+			b->lease.state = LEASE_HELD;
+		break;
+	case ASK_CLAIM:
+	case ASK_ADOPT:
+	case ASK_FETCH:
+		if (batch == b->reading)
+			b->read_owed = false;
+		break;
+	case ASK_SETTLE:
+		batch->resettled = true;
+		batch_due(b, batch, BATCH_READY);
+		break;
+	case ASK_FORGET:
+		batch_due(b, batch, BATCH_LOST);
+		break;
+	}
+}
+
+void bridge_refused(struct bridge *b, enum ask_kind kind, struct batch *batch,
+		    enum refusal why, usec_t now)
+{
+	if (batch)
+		batch->called = false;
+	if (batch && batch->state == BATCH_ABANDONED) {
+		abandoned_check(b, batch);
+		return;
+	}
+	if (why == REFUSAL_LATER)
+		hold_off(b, now);
+	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);
+	if (why == REFUSAL_FENCED)
+		abandon_all(b, now);
+}
+
+/* The producer -------------------------------------------------------- */
+
+struct entry *bridge_next(struct bridge *b, usec_t now)
+{
+	struct entry *e;
+
+	if (b->stage == STAGE_GIVE_UP)
+		return NULL;
+	topics_tick(b->topics, now);
+	e = topics_next(b->topics);
+	if (e)
+		b->counters.produced++;
+	return e;
+}
+
+void bridge_back(struct bridge *b, struct entry *e)
+{
+	b->counters.produced--;
+	topics_back(b->topics, e);
+}
+
+static void acknowledged(struct bridge *b, const struct entry *e, usec_t now)
+{
+	int64_t late = rclock_redis(&b->clock, now) - e->due * USEC_PER_MSEC;
+
+	b->counters.acknowledged++;
+	b->counters.early += late < 0;
+	hist_add(&b->lateness, late);
+}
+
+static void verdict_counted(struct bridge *b, const struct entry *e, enum verdict v,
+			    usec_t now)
+{
+	if (v == VERDICT_ACKED)
+		acknowledged(b, e, now);
+	else if (v == VERDICT_RETRY)
+		b->counters.retried++;
+	else if (v == VERDICT_MAYBE)
+		b->counters.possible_duplicates++;
+}
+
+static void verdict_told(struct bridge *b, const struct entry *e, enum topic_news news,
+			 const char *reason)
+{
+	struct note *n;
+
+	if (e->state == ENTRY_BURIED)
+		bury(b, (struct entry *)e, e->reason);
+	if (news == NEWS_PARKED) {
+		n = note_add(b, NOTE_PARKED, topic_pause(e->topic) / USEC_PER_MSEC, 0);
+		note_text(n, topic_name(e->topic), reason);
+	} else if (news == NEWS_UNPARKED) {
+		note_text(note_add(b, NOTE_UNPARKED, 0, 0), topic_name(e->topic), NULL);
+	} else if (news == NEWS_SUSPECT) {
+		note_text(note_add(b, NOTE_SUSPECT, 0, 0), topic_name(e->topic), reason);
+	}
+}
+
+static void all_decided(struct bridge *b)
+{
+	struct batch *batch, *next;
+
+	for (batch = b->batches; batch; batch = next) {
+		next = batch->next;
+		batch_decided(b, batch);
+	}
+}
+
+void bridge_verdict(struct bridge *b, struct entry *e, enum verdict v,
+		    const char *reason, usec_t now)
+{
+	struct batch *batch = e->batch;
+	enum topic_news news;
+
+	verdict_counted(b, e, v, now);
+	if (batch->state == BATCH_ABANDONED) {
+		topics_let_go(b->topics, e);
+		abandoned_check(b, batch);
+		return;
+	}
+	if (b->stage == STAGE_GIVE_UP && v != VERDICT_ACKED) {
+		topics_let_go(b->topics, e);
+		batch_decided(b, batch);
+		return;
+	}
+	news = topics_verdict(b->topics, e, v, reason, now);
+	verdict_told(b, e, news, reason);
+	if (news == NEWS_PARKED)
+		all_decided(b);		/* what waited for the topic is parked too */
+	else
+		batch_decided(b, batch);
+}
+
+/* Deadline and stop --------------------------------------------------- */
+
+static usec_t ask_deadline(const struct bridge *b, usec_t now)
+{
+	usec_t at = lease_deadline(&b->lease), t;
+
+	if (b->lease.state != LEASE_HELD)
+		return at;
+	if (b->ready || (b->reading && !b->read_owed))
+		return now;
+	if (b->stage != STAGE_RUN || b->read_owed)
+		return at;
+	t = claims_at(&b->claims, &b->clock, b->lease.rank, heard_oldest(b->heard), now);
+	/* Without room it is a settle that brings us back. */
+	if (b->full && t <= now)
+		return at;
+	if (b->n_orphans)
+		t = now;
+	return t < at ? t : at;
+}
+
+usec_t bridge_deadline(const struct bridge *b, usec_t now)
+{
+	usec_t at = topics_deadline(b->topics), t;
+
+	if (!b->up)
+		return at <= now ? USEC_NEVER : at;
+	if (b->read_owed || b->full || b->stage != STAGE_RUN)
+		at = at <= now ? USEC_NEVER : at;
+	t = ask_deadline(b, now);
+	if (t < b->hold_until)
+		t = b->hold_until;
+	return t < at ? t : at;
+}
+
+void bridge_drain(struct bridge *b)
+{
+	if (b->stage == STAGE_RUN)
+		b->stage = STAGE_DRAIN;
+}
+
+void bridge_give_up(struct bridge *b)
+{
+	b->stage = STAGE_GIVE_UP;
+	topics_leave(b->topics);
+	all_decided(b);
+}
+
+bool bridge_over(const struct bridge *b)
+{
+	bool held = b->lease.state == LEASE_HELD || b->lease.state == LEASE_LEAVING ||
+		    b->lease.state == LEASE_JOINING;
+
+	return b->stage != STAGE_RUN && !held && topics_flying(b->topics) == 0;
+}
+
+/* Statistics ---------------------------------------------------------- */
+
+struct counters *bridge_counters(struct bridge *b)
+{
+	return &b->counters;
+}
+
+struct hist *bridge_lateness(struct bridge *b)
+{
+	return &b->lateness;
+}
+
+const struct lease *bridge_lease(const struct bridge *b)
+{
+	return &b->lease;
+}
+
+void bridge_gauges(const struct bridge *b, struct bridge_gauges *g)
+{
+	*g = (struct bridge_gauges){
+		.inflight_events = b->events, .inflight_bytes = b->bytes,
+		.parked_topics = topics_parked_count(b->topics),
+		.with_producer = topics_flying(b->topics),
+		.redis_offset_us = b->clock.offset,
+	};
+	for (const struct batch *batch = b->batches; batch; batch = batch->next)
+		g->batches++;
+}
