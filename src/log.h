@@ -44,9 +44,6 @@ struct log;
 
 struct log_line {
 	struct log *log;	/* NULL: the line is not wanted; fields are ignored */
-	bool truncated;
-	size_t n;
-	char text[LOG_LINE_MAX];
 };
 
 /* Does not own `fd`.  NULL as `now` is the wall clock; tests bring their own. */
@@ -61,7 +58,10 @@ void log_set_format(struct log *log, enum log_format format);
 /* True when a line at that level would be written: for costly arguments. */
 bool log_wants(const struct log *log, enum log_level level);
 
-/* Begins a line at the event's own level.  Each begin obliges to a log_end(). */
+/*
+ * Begins a line at the event's own level.  Each begin obliges to a log_end(),
+ * and that before the next begin.
+ */
 void log_begin(struct log_line *l, struct log *log, enum log_event event,
 	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -86,7 +86,7 @@ void log_bytes(struct log_line *l, const char *name, struct bytes value); /* any
 void log_object(struct log_line *l, const char *name);
 void log_object_end(struct log_line *l);
 
-/* Writes the line.  `l` may be used for another log_begin() afterwards. */
+/* Writes the line. */
 void log_end(struct log_line *l);
 
 /*
