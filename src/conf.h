@@ -31,7 +31,7 @@ struct conf_databases {
 	size_t n;		/* 0 when all */
 };
 
-/* One librdkafka property of [kafka], our own defaults among them. */
+/* One librdkafka property, to be set on top of what io/kafka sets by itself. */
 struct conf_property {
 	char *name;
 	char *value;
@@ -71,6 +71,7 @@ struct conf {
 	int64_t connect_timeout_ms;
 
 	/* [kafka] */
+	char *kafka_servers;		/* bootstrap.servers */
 	char *kafka_password_file;	/* for sasl.password, or NULL */
 	struct conf_property *kafka;	/* in the order to set them, password
 					   and bootstrap.servers included */
@@ -131,11 +132,12 @@ struct conf *conf_load(const struct conf_source *source,
 void conf_free(struct conf *c);		/* accepts NULL; wipes the secrets */
 
 /*
- * Prepares `fresh` to take the place of `running` without a restart: options
- * that can't change in a running process get their running value back, with a
- * warning each; every change that stays is noted as CONF_CHANGE.
+ * Prepares `fresh` to take the place of `running` without a restart.  Options
+ * that can't change in a running process keep their value, with a warning
+ * where another was asked for, and keep it in the same memory; every other
+ * change is noted as CONF_CHANGE.  `running` is fit for conf_free() only then.
  */
-void conf_reload_diff(const struct conf *running, struct conf *fresh,
+void conf_reload_diff(struct conf *running, struct conf *fresh,
 		      struct conf_report *report);
 
 /* Every option with its value and, as a comment, where that is from. */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "conf_table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf.h"
+#include "conf_redis.h"
+#include "core/glob.h"
+#include "core/record.h"
+#include "log.h"
+
+#define SECOND	1000
+#define MINUTE	(60 * SECOND)
+#define HOUR	(60 * MINUTE)
+#define MIB	(1024 * 1024)
+
+const char *const conf_section_names[SECTION_COUNT] = {
+	[SECTION_LAPSED] = "lapsed",
+	[SECTION_REDIS] = "redis",
+	[SECTION_KAFKA] = "kafka",
+	[SECTION_ROUTE] = "route",
+};
+
+static const char *const modes[] = {
+	[ROUTE_BINARY] = "binary", [ROUTE_STRUCTURED] = "structured",
+	[ROUTE_RAW] = "raw", NULL
+};
+static const char *const log_formats[] = {
+	[LOG_AUTO] = "auto", [LOG_JSON] = "json", [LOG_TEXT] = "text", NULL
+};
+static const char *const log_levels[] = {
+	[LOG_ERROR] = "error", [LOG_WARN] = "warn", [LOG_INFO] = "info",
+	[LOG_DEBUG] = "debug", NULL
+};
+static const char *const values[] = { "none", "copy", NULL };
+static const char *const inferreds[] = {
+	[ROUTE_EMIT] = "emit", [ROUTE_DROP] = "drop", NULL
+};
+/* The first is no bit; the others are those of enum route_register. */
+static const char *const registers[] = { "none", "app", "events", "scan", NULL };
+
+/* What a text may hold. */
+
+static bool check_namespace(const char *value, struct err *e)
+{
+	if (value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				"0123456789._-")])
+		return err_set(e, "may hold letters, digits and . _ - only");
+	return true;
+}
+
+static bool check_printable(const char *value, struct err *e)
+{
+	for (const char *c = value; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return err_set(e, "may hold printable ASCII only");
+	return true;
+}
+
+static bool check_word(const char *value, struct err *e)
+{
+	if (strchr(value, ' '))
+		return err_set(e, "may not hold a blank");
+	return check_printable(value, e);
+}
+
+static bool check_topic(const char *value, struct err *e)
+{
+	if (!topic_valid(bytes_str(value)))
+		return err_set(e, "\"%s\" is not a topic: 1 to 249 of letters, digits "
+				  "and . _ -, and neither . nor ..", value);
+	return true;
+}
+
+static bool check_pattern(const char *value, struct err *e)
+{
+	return glob_check(bytes_str(value), e);
+}
+
+static bool check_registers(const char *value, struct err *e)
+{
+	if (strcmp(value, "events") == 0 || strcmp(value, "scan") == 0)
+		return err_set(e, "%s comes with a later version; use app, none", value);
+	return true;
+}
+
+static bool check_server(struct bytes server, struct err *e)
+{
+	const char *colon = memrchr(server.p, ':', server.n);
+	const char *bracket = memrchr(server.p, ']', server.n);
+	int n = (int)server.n;
+
+	if (memchr(server.p, ' ', server.n))
+		return err_set(e, "brokers are separated by commas: \"%.*s\"", n, server.p);
+	if (!colon || (bracket && bracket > colon))
+		return true;
+	if (colon == server.p)
+		return err_set(e, "\"%.*s\" has no host", n, server.p);
+
+	char *end;
+	unsigned long port = strtoul(colon + 1, &end, 10);
+
+	if (end == colon + 1 || end != server.p + server.n || port < 1 || port > 65535)
+		return err_set(e, "\"%.*s\" does not end in a port (1 to 65535)",
+			       n, server.p);
+	return true;
+}
+
+static bool check_servers(const char *value, struct err *e)
+{
+	for (const char *c = value;; c++) {
+		size_t n = strcspn(c, ",");
+		struct bytes server = bytes_of(c, n);
+
+		while (server.n && server.p[0] == ' ')
+			server = bytes_skip(server, 1);
+		while (server.n && server.p[server.n - 1] == ' ')
+			server.n--;
+		if (server.n == 0)
+			return err_set(e, "a broker is missing next to a comma");
+		if (!check_server(server, e))
+			return false;
+		c += n;
+		if (*c == '\0')
+			return true;
+	}
+}
+
+#define GLOBAL(field)	offsetof(struct conf, field)
+#define ROUTE(field)	offsetof(struct conf_route, field)
+
+const struct conf_option conf_options[] = {
+	{ SECTION_LAPSED, "namespace", KIND_TEXT, GLOBAL(namespace), "lapse",
+	  1, 64, OPTION_TOOL, NULL, check_namespace,
+	  "what the names of all keys of lapsed in Redis start with" },
+	{ SECTION_LAPSED, "database", KIND_NUMBER, GLOBAL(database), "0",
+	  0, RECORD_DB_MAX, OPTION_TOOL, NULL, NULL,
+	  "the Redis database that holds them" },
+	{ SECTION_LAPSED, "instance", KIND_TEXT, GLOBAL(instance), NULL,
+	  1, 255, 0, NULL, check_word,
+	  "the name of this process among the others; host:pid unless set" },
+	{ SECTION_LAPSED, "source", KIND_TEXT, GLOBAL(source), "lapsed",
+	  1, 255, 0, NULL, check_word,
+	  "ce_source of every event" },
+	{ SECTION_LAPSED, "mode", KIND_CHOICE, GLOBAL(mode), "binary",
+	  0, 0, 0, modes, NULL,
+	  "how scheduled events are laid out in Kafka" },
+	{ SECTION_LAPSED, "max_inflight", KIND_NUMBER, GLOBAL(max_inflight), "10000",
+	  1, 1000000, OPTION_RELOAD, NULL, NULL,
+	  "the most events claimed and not yet settled" },
+	{ SECTION_LAPSED, "max_inflight_bytes", KIND_SIZE, GLOBAL(max_inflight_bytes), "32m",
+	  MIB, 1024LL * MIB, OPTION_RELOAD, NULL, NULL,
+	  "the most bytes of such events" },
+	{ SECTION_LAPSED, "claim_limit", KIND_NUMBER, GLOBAL(claim_limit), "500",
+	  1, 1000, OPTION_RELOAD, NULL, NULL,
+	  "the most events per claim, which bounds how long Redis is busy" },
+	{ SECTION_LAPSED, "lease", KIND_DURATION, GLOBAL(lease_ms), "10s",
+	  SECOND, 10 * MINUTE, 0, NULL, NULL,
+	  "how long after its last sign of life an instance counts as dead" },
+	{ SECTION_LAPSED, "grace", KIND_DURATION, GLOBAL(grace_ms), "50ms",
+	  0, MINUTE, OPTION_RELOAD, NULL, NULL,
+	  "how long the next instance waits before it does the work of the first" },
+	{ SECTION_LAPSED, "sweep_interval", KIND_DURATION, GLOBAL(sweep_interval_ms), "30s",
+	  SECOND, HOUR, OPTION_RELOAD, NULL, NULL,
+	  "the pause between looks for what nobody announced" },
+	{ SECTION_LAPSED, "stop_timeout", KIND_DURATION, GLOBAL(stop_timeout_ms), "10s",
+	  0, 10 * MINUTE, OPTION_RELOAD, NULL, NULL,
+	  "how long a stop waits for what is in flight" },
+	{ SECTION_LAPSED, "park_min", KIND_DURATION, GLOBAL(park_min_ms), "1s",
+	  100, HOUR, OPTION_RELOAD, NULL, NULL,
+	  "the first pause before a topic that refused is tried again" },
+	{ SECTION_LAPSED, "park_max", KIND_DURATION, GLOBAL(park_max_ms), "60s",
+	  100, 24 * HOUR, OPTION_RELOAD, NULL, NULL,
+	  "the longest such pause" },
+	{ SECTION_LAPSED, "stats_interval", KIND_DURATION, GLOBAL(stats_interval_ms), "10s",
+	  0, 24 * HOUR, OPTION_RELOAD, NULL, NULL,
+	  "the pause between two stats lines in the log; 0 for none" },
+	{ SECTION_LAPSED, "log_format", KIND_CHOICE, GLOBAL(log_format), "auto",
+	  0, 0, 0, log_formats, NULL,
+	  "auto is text when stderr is a terminal, and json otherwise" },
+	{ SECTION_LAPSED, "log_level", KIND_CHOICE, GLOBAL(log_level), "info",
+	  0, 0, OPTION_RELOAD, log_levels, NULL,
+	  "the least important lines that are logged" },
+
+	{ SECTION_REDIS, "url", KIND_TEXT, GLOBAL(redis_url), "redis://localhost:6379",
+	  1, 1024, OPTION_TOOL, NULL, conf_redis_check_url,
+	  "redis://[user@]host[:port] or unix:///path of the socket" },
+	{ SECTION_REDIS, "username", KIND_TEXT, GLOBAL(redis_username), NULL,
+	  1, 255, OPTION_TOOL, NULL, NULL,
+	  "the ACL user, where the url has none" },
+	{ SECTION_REDIS, "password_file", KIND_TEXT, GLOBAL(redis_password_file), NULL,
+	  1, 4095, OPTION_TOOL, NULL, NULL,
+	  "the file that holds the user's password" },
+	{ SECTION_REDIS, "databases", KIND_DATABASES, GLOBAL(databases), "0",
+	  0, RECORD_DB_MAX, OPTION_TOOL, NULL, NULL,
+	  "the databases with watched keys, such as 0 or 0,3; * for all" },
+	{ SECTION_REDIS, "connect_timeout", KIND_DURATION, GLOBAL(connect_timeout_ms), "5s",
+	  100, 5 * MINUTE, OPTION_TOOL, NULL, NULL,
+	  "how long a connection may take to come about" },
+
+	{ SECTION_KAFKA, "bootstrap.servers", KIND_TEXT, GLOBAL(kafka_servers), NULL,
+	  1, 4096, OPTION_REQUIRED, NULL, check_servers,
+	  "brokers to ask for the others, as host:port, separated by commas" },
+	{ SECTION_KAFKA, "password_file", KIND_TEXT, GLOBAL(kafka_password_file), NULL,
+	  1, 4095, 0, NULL, NULL,
+	  "the file that holds sasl.password" },
+
+	{ SECTION_ROUTE, "pattern", KIND_PATTERNS, ROUTE(patterns), NULL,
+	  1, GLOB_MAX, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_pattern,
+	  "the watched keys, as in Redis' KEYS; may be given several times" },
+	{ SECTION_ROUTE, "register", KIND_BITS, ROUTE(registers), "app,none",
+	  0, 0, OPTION_RELOAD, registers, check_registers,
+	  "how lapsed learns of a key's time to live" },
+	{ SECTION_ROUTE, "database", KIND_NUMBER, ROUTE(database), NULL,
+	  0, RECORD_DB_MAX, OPTION_RELOAD, NULL, NULL,
+	  "only keys of this database; of all watched ones unless set" },
+	{ SECTION_ROUTE, "topic", KIND_TEXT, ROUTE(topic), NULL,
+	  1, 4096, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_topic,
+	  "the Kafka topic" },
+	{ SECTION_ROUTE, "key", KIND_TEXT, ROUTE(key), "{key}",
+	  1, 1024, OPTION_RELOAD, NULL, NULL,
+	  "template of the Kafka key" },
+	{ SECTION_ROUTE, "value", KIND_CHOICE, ROUTE(value), "copy",
+	  0, 0, OPTION_RELOAD, values, NULL,
+	  "whether the record carries the value that the key had" },
+	{ SECTION_ROUTE, "inferred", KIND_CHOICE, ROUTE(inferred), "emit",
+	  0, 0, OPTION_RELOAD, inferreds, NULL,
+	  "what becomes of a key that was gone without a word" },
+	{ SECTION_ROUTE, "mode", KIND_CHOICE, ROUTE(mode), "binary",
+	  0, 0, OPTION_RELOAD, modes, NULL,
+	  "how the record is laid out" },
+	{ SECTION_ROUTE, "content_type", KIND_TEXT, ROUTE(content_type), NULL,
+	  1, 255, OPTION_RELOAD, NULL, check_printable,
+	  "content-type of the value" },
+	{ SECTION_ROUTE, "type", KIND_TEXT, ROUTE(type), NULL,
+	  1, 255, OPTION_RELOAD, NULL, check_word,
+	  "ce_type instead of io.lapsed.expired" },
+};
+
+const size_t conf_n_options = sizeof(conf_options) / sizeof(conf_options[0]);
+
+static_assert(sizeof(conf_options) / sizeof(conf_options[0]) <= CONF_OPTIONS_MAX,
+	      "the origins have room for every option");
+
+size_t conf_option_index(const struct conf_option *o)
+{
+	return (size_t)(o - conf_options);
+}
+
+const struct conf_option *conf_option_find(enum conf_section section, const char *name)
+{
+	for (size_t i = 0; i < conf_n_options; i++)
+		if (conf_options[i].section == section &&
+		    strcmp(conf_options[i].name, name) == 0)
+			return &conf_options[i];
+	return NULL;
+}
