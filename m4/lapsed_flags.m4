@@ -31,6 +31,7 @@ AC_DEFUN([LAPSED_WARNINGS], [
     -Wold-style-definition -Wformat=2 -Wundef -Wpointer-arith -Wwrite-strings
     -Wvla -Wlogical-op -Wduplicated-cond
     -Wjump-misses-init -Wno-unused-parameter -Wno-missing-field-initializers
+    -Wno-format-truncation
   ], [LAPSED_TRY_FLAG([LAPSED_CFLAGS], flag, [compile])])
   AS_IF([test "$enable_werror" = yes],
     [LAPSED_TRY_FLAG([LAPSED_CFLAGS], [-Werror], [compile])])

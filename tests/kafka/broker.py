@@ -42,6 +42,7 @@ PORTS = range(15000, 32000)
 START_LIMIT_S = 90
 STOP_LIMIT_S = 30
 
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies"
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>lapsed</groupId>
@@ -124,7 +125,7 @@ def _download(lib):
         pom = pathlib.Path(folder) / "pom.xml"
         pom.write_text(POM.format(version=VERSION), encoding="ascii")
         command = [
-            "mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies",
+            "mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), COPY,
             f"-DoutputDirectory={part}", "-DincludeScope=runtime",
         ]
         for _ in range(3):      # the network may have a bad moment
