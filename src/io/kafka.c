@@ -14,6 +14,7 @@
 
 #include "core/mem.h"
 #include "io/aside.h"
+#include "io/clock.h"
 #include "io/kafka_conf.h"
 #include "io/kafka_outcome.h"
 #include "io/kafka_topics.h"
@@ -89,13 +90,13 @@ struct kafka {
 	struct producer *old;		/* when REPLACING */
 	enum phase phase;
 	ev_timer replace;
-	ev_tstamp replaced;		/* the last time, or 0 */
-	ev_tstamp delay;		/* before the next one */
+	ev_timer calm;			/* since the last one, a while ago */
+	ev_tstamp delay;		/* of the last one */
 	char fatal[512];		/* why */
 
 	enum link link;
 	ev_timer probe;			/* unless LINK_UP */
-	ev_tstamp patience;		/* until then it is not LINK_DOWN */
+	ev_timer patience;		/* when neither up nor down */
 	char trouble[512];		/* what librdkafka last said */
 
 	bool refused;			/* somebody waits for reports_done() */
@@ -123,6 +124,7 @@ static void link_set(struct kafka *k, enum link link, const char *text)
 		bool told = k->link == LINK_DOUBTED;
 
 		ev_timer_stop(k->loop, &k->probe);
+		ev_timer_stop(k->loop, &k->patience);
 		k->link = link;
 		k->trouble[0] = '\0';
 		if (!told)
@@ -148,7 +150,7 @@ static bool link_probe(struct producer *p)
 	return err != RD_KAFKA_RESP_ERR__TRANSPORT;
 }
 
-static void probe_start(struct kafka *k, ev_tstamp interval)
+static void probe_every(struct kafka *k, ev_tstamp interval)
 {
 	k->probe.repeat = interval;
 	ev_timer_again(k->loop, &k->probe);
@@ -158,28 +160,31 @@ static void on_probe(struct ev_loop *loop, ev_timer *w, int revents)
 {
 	struct kafka *k = w->data;
 
-	if (link_probe(k->now)) {
+	if (link_probe(k->now))
 		link_set(k, LINK_UP, "a broker is connected");
-	} else if (k->link != LINK_DOWN && ev_now(loop) >= k->patience) {
-		probe_start(k, PROBE_SLOWLY);
-		link_set(k, LINK_DOWN, *k->trouble ? k->trouble :
-				       "no broker answered");
-	}
+}
+
+static void on_patience(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	struct kafka *k = w->data;
+
+	probe_every(k, PROBE_SLOWLY);
+	link_set(k, LINK_DOWN, *k->trouble ? k->trouble : "no broker answered");
 }
 
 static void link_doubt(struct kafka *k)
 {
-	ev_tstamp limit = ev_now(k->loop) + DOWN_PATIENCE;
-
 	if (k->link == LINK_DOWN)
 		return;
 	if (k->link == LINK_UP) {
 		link_set(k, LINK_DOUBTED, NULL);
-		k->patience = limit;
-		probe_start(k, PROBE_INTERVAL);
-	} else if (limit < k->patience) {
-		k->patience = limit;
+		probe_every(k, PROBE_INTERVAL);
+	} else if (ev_timer_remaining(k->loop, &k->patience) < DOWN_PATIENCE) {
+		return;
 	}
+	ev_timer_stop(k->loop, &k->patience);
+	ev_timer_set(&k->patience, DOWN_PATIENCE, 0.);
+	ev_timer_start(k->loop, &k->patience);
 }
 
 /* What the queue brings. */
@@ -217,6 +222,12 @@ static void serve_log(struct producer *p, rd_kafka_event_t *event)
 	p->k->handlers.log(p->k->arg, level, facility, text);
 }
 
+/* So that the next try finds out whether the topic is still refused. */
+static void refresh(struct producer *p, struct bytes topic)
+{
+	kafka_topics_refresh(p->topics, topic, clock_now());
+}
+
 static void serve_report(struct producer *p, const rd_kafka_message_t *m)
 {
 	struct kafka *k = p->k;
@@ -226,6 +237,8 @@ static void serve_report(struct producer *p, const rd_kafka_message_t *m)
 	p->outstanding--;
 	if (outcome == KAFKA_ACKED && k->link != LINK_UP && p == k->now)
 		link_set(k, LINK_UP, "a broker acknowledged an event");
+	if (outcome == KAFKA_DENIED)
+		refresh(p, bytes_str(rd_kafka_topic_name(m->rkt)));
 	k->handlers.report(k->arg, m->_private, outcome,
 			   m->err ? rd_kafka_err2name(m->err) : NULL);
 }
@@ -387,8 +400,6 @@ static void producer_retire(struct producer *p)
 
 static void fail(struct kafka *k, struct producer *p)
 {
-	ev_tstamp now = ev_now(k->loop);
-
 	if (p != k->now)
 		return;
 	p->failed = true;
@@ -396,7 +407,7 @@ static void fail(struct kafka *k, struct producer *p)
 		return;
 	if (rd_kafka_fatal_error(p->rk, k->fatal, sizeof k->fatal) == 0)
 		snprintf(k->fatal, sizeof k->fatal, "unknown reason");
-	if (!k->replaced || now - k->replaced > REPLACE_CALM)
+	if (!ev_is_active(&k->calm))
 		k->delay = 0.;
 	else if (k->delay < REPLACE_DELAY_MIN)
 		k->delay = REPLACE_DELAY_MIN;
@@ -438,7 +449,9 @@ static void on_replace(struct ev_loop *loop, ev_timer *w, int revents)
 	k->old = k->now;
 	k->now = fresh;
 	k->phase = REPLACING;
-	k->replaced = ev_now(loop);
+	ev_timer_stop(loop, &k->calm);
+	ev_timer_set(&k->calm, REPLACE_CALM, 0.);
+	ev_timer_start(loop, &k->calm);
 	purge(k->old, RD_KAFKA_PURGE_F_QUEUE);
 	give_up(k->old, INFLIGHT_PATIENCE);
 	wake(k->old);
@@ -466,6 +479,28 @@ static void on_wake(struct ev_loop *loop, ev_io *w, int revents)
 
 /* The module. */
 
+static void on_calm(struct ev_loop *loop, ev_timer *w, int revents)
+{
+	/* it is enough that it runs no more */
+}
+
+static void timers_init(struct kafka *k)
+{
+	ev_timer_init(&k->replace, on_replace, 0., 0.);
+	ev_timer_init(&k->calm, on_calm, REPLACE_CALM, 0.);
+	ev_timer_init(&k->probe, on_probe, 0., PROBE_INTERVAL);
+	ev_timer_init(&k->patience, on_patience, START_PATIENCE, 0.);
+	k->replace.data = k->calm.data = k->probe.data = k->patience.data = k;
+}
+
+static void timers_stop(struct kafka *k)
+{
+	ev_timer_stop(k->loop, &k->replace);
+	ev_timer_stop(k->loop, &k->calm);
+	ev_timer_stop(k->loop, &k->probe);
+	ev_timer_stop(k->loop, &k->patience);
+}
+
 struct kafka *kafka_new(struct ev_loop *loop, const struct kafka_conf *conf,
 			const struct kafka_handlers *handlers, void *arg,
 			struct err *e)
@@ -479,10 +514,7 @@ struct kafka *kafka_new(struct ev_loop *loop, const struct kafka_conf *conf,
 	k->arg = arg;
 	k->max_topics = conf->max_topics ? conf->max_topics : MAX_TOPICS;
 	k->aside = aside_new();
-	ev_timer_init(&k->replace, on_replace, 0., 0.);
-	k->replace.data = k;
-	ev_timer_init(&k->probe, on_probe, 0., PROBE_INTERVAL);
-	k->probe.data = k;
+	timers_init(k);
 	k->conf = kafka_conf_build(&c, e);
 	if (k->conf)
 		k->now = producer_new(k, e);
@@ -490,8 +522,8 @@ struct kafka *kafka_new(struct ev_loop *loop, const struct kafka_conf *conf,
 		(void)kafka_free(k);
 		return NULL;
 	}
-	k->patience = ev_time() + START_PATIENCE;
-	probe_start(k, PROBE_INTERVAL);
+	ev_timer_start(loop, &k->patience);
+	probe_every(k, PROBE_INTERVAL);
 	return k;
 }
 
@@ -549,7 +581,8 @@ static rd_kafka_resp_err_t hand_over(struct producer *p, rd_kafka_topic_t *rkt,
 	return err;
 }
 
-static enum kafka_produced not_taken(struct kafka *k, rd_kafka_resp_err_t err)
+static enum kafka_produced not_taken(struct kafka *k, const struct message *m,
+				     rd_kafka_resp_err_t err)
 {
 	switch (err) {
 	case RD_KAFKA_RESP_ERR__FATAL:
@@ -564,9 +597,11 @@ static enum kafka_produced not_taken(struct kafka *k, rd_kafka_resp_err_t err)
 		return KAFKA_INVALID;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+		refresh(k->now, m->topic);
 		return KAFKA_DENIED_TOPIC;
 	default:
-		/* the topic isn't there, or what its metadata said is wrong */
+		/* the topic isn't there, or its metadata has an error */
+		refresh(k->now, m->topic);
 		return KAFKA_UNKNOWN_TOPIC;
 	}
 }
@@ -594,7 +629,7 @@ enum kafka_produced kafka_produce(struct kafka *k, const struct message *m,
 		return KAFKA_TAKEN;
 	}
 	*error = rd_kafka_err2name(err);
-	return not_taken(k, err);
+	return not_taken(k, m, err);
 }
 
 size_t kafka_outstanding(const struct kafka *k)
@@ -625,8 +660,7 @@ bool kafka_free(struct kafka *k)
 		producer_retire(k->old);
 	if (k->now)
 		producer_retire(k->now);
-	ev_timer_stop(k->loop, &k->replace);
-	ev_timer_stop(k->loop, &k->probe);
+	timers_stop(k);
 	all = aside_free(k->aside, FREE_LIMIT_MS);
 	if (k->conf)
 		rd_kafka_conf_destroy(k->conf);

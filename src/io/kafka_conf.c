@@ -91,7 +91,8 @@ static bool set(rd_kafka_conf_t *rc, const char *name, const char *value,
 		return err_set(e, "librdkafka %s has no setting %s",
 			       kafka_version(), name);
 	default:
-		return err_set(e, "%s", why);
+		/* librdkafka may call it by another of its names */
+		return err_set(e, "%s: %s", name, why);
 	}
 }
 

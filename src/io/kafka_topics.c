@@ -11,6 +11,7 @@ struct topic {
 	struct bytes name;	/* ours; NUL-terminated */
 	uint64_t hash;
 	rd_kafka_topic_t *rkt;	/* NULL: an empty place */
+	usec_t refreshed;
 };
 
 /* Open addressing, never more than half full; nothing is ever removed. */
@@ -129,4 +130,19 @@ rd_kafka_topic_t *kafka_topics_get(struct kafka_topics *t, struct bytes name,
 	}
 	t->last = found;
 	return found->rkt;
+}
+
+void kafka_topics_refresh(struct kafka_topics *t, struct bytes name,
+			  usec_t now)
+{
+	const struct rd_kafka_metadata *md = NULL;
+	struct topic *found = place_of(t, name, hash_of(name));
+
+	if (!found->rkt || (found->refreshed &&
+			    now - found->refreshed < USEC_PER_SEC))
+		return;
+	found->refreshed = now;
+	rd_kafka_metadata(t->rk, 0, found->rkt, &md, 0);
+	if (md)
+		rd_kafka_metadata_destroy(md);
 }

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "core/bytes.h"
+#include "core/when.h"
 
 struct kafka_topics;
 
@@ -29,5 +30,12 @@ void kafka_topics_free(struct kafka_topics *t);	/* before `rk` goes */
  */
 rd_kafka_topic_t *kafka_topics_get(struct kafka_topics *t, struct bytes name,
 				   const char **error);
+
+/*
+ * Asks the brokers again about a topic that was refused, at most once a second
+ * and without waiting.  librdkafka believes for minutes that a topic is denied.
+ */
+void kafka_topics_refresh(struct kafka_topics *t, struct bytes name,
+			  usec_t now);
 
 #endif
