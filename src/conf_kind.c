@@ -250,8 +250,7 @@ static bool bits_parse(const struct conf_option *o, void *field, const char *tex
 
 		if (i < 0 || (o->check && !o->check(o->choices[i], e)))
 			return false;
-		if (i)
-			bits |= 1u << (i - 1);
+		bits |= 1u << i;
 	}
 	*(unsigned *)field = bits;
 	return true;
@@ -261,10 +260,13 @@ static void bits_print(const struct conf_option *o, const void *field, struct bu
 {
 	unsigned bits = *(const unsigned *)field;
 
-	for (int i = 1; o->choices[i]; i++)
-		if (bits & 1u << (i - 1))
-			buf_printf(out, "%s,", o->choices[i]);
-	buf_str(out, o->choices[0]);
+	const char *comma = "";
+
+	for (int i = 0; o->choices[i]; i++)
+		if (bits & 1u << i) {
+			buf_printf(out, "%s%s", comma, o->choices[i]);
+			comma = ",";
+		}
 }
 
 static bool add_database(const struct conf_option *o, struct conf_databases *list,

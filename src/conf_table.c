@@ -38,7 +38,7 @@ static const char *const values[] = { "none", "copy", NULL };
 static const char *const inferreds[] = {
 	[ROUTE_EMIT] = "emit", [ROUTE_DROP] = "drop", NULL
 };
-/* The first is no bit; the others are those of enum route_register. */
+/* The bits of enum route_register, in their order. */
 static const char *const registers[] = { "none", "app", "events", "scan", NULL };
 
 /* What a text may hold. */

@@ -22,6 +22,7 @@
 	X(REDIS_REFUSED, "redis.refused", WARN, "Redis can't be reached or does not take us") \
 	X(REDIS_AUTH, "redis.auth", ERROR, "Redis refuses user or password") \
 	X(REDIS_NOTIFY, "redis.notify", WARN, "Redis does not send expiry notifications") \
+	X(REDIS_CLOCK, "redis.clock", WARN, "Redis' clock was set back") \
 	X(REDIS_SUBSCRIBED, "redis.subscribed", INFO, "the subscription is there; a sweep follows") \
 	X(REDIS_SUBSCRIBE_REFUSED, "redis.subscribe_refused", ERROR, "the ACL refuses the subscription") \
 	X(GAP_CLOSED, "gap.closed", INFO, "what was missed without a subscription was found") \

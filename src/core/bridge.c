@@ -98,6 +98,7 @@ void bridge_free(struct bridge *b)
 		struct batch *batch = b->batches;
 
 		b->batches = batch->next;
+		batch->flying = 0;	/* the producer is gone */
 		batch_free(batch);
 	}
 	topics_free(b->topics);
@@ -906,6 +907,11 @@ bool bridge_over(const struct bridge *b)
 }
 
 /* Statistics ---------------------------------------------------------- */
+
+msec_t bridge_redis_ms(const struct bridge *b, usec_t at)
+{
+	return rclock_redis(&b->clock, at) / USEC_PER_MSEC;
+}
 
 struct counters *bridge_counters(struct bridge *b)
 {

@@ -177,6 +177,9 @@ void bridge_drain(struct bridge *b);
 void bridge_give_up(struct bridge *b);
 bool bridge_over(const struct bridge *b);
 
+/* A local time on Redis' clock, ms. */
+msec_t bridge_redis_ms(const struct bridge *b, usec_t at);
+
 /* For the statistics. */
 struct counters *bridge_counters(struct bridge *b);
 struct hist *bridge_lateness(struct bridge *b);

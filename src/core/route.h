@@ -16,11 +16,12 @@
 #include "core/glob.h"
 #include "core/template.h"
 
-/* How a key gets into the shadow; a set of bits, 0 is `none`. */
+/* How a key gets into the shadow; a set of bits. */
 enum route_register {
-	ROUTE_APP = 1 << 0,	/* the application says so */
-	ROUTE_EVENTS = 1 << 1,	/* the daemon hears of the TTL */
-	ROUTE_SCAN = 1 << 2,	/* the daemon finds it by SCAN */
+	ROUTE_NOTICE = 1 << 0,	/* not at all: its expiry is enough (`none`) */
+	ROUTE_APP = 1 << 1,	/* the application says so */
+	ROUTE_EVENTS = 1 << 2,	/* the daemon hears of the TTL */
+	ROUTE_SCAN = 1 << 3,	/* the daemon finds it by SCAN */
 };
 
 enum route_inferred {	/* a key that is gone and that nobody told of */

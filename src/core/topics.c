@@ -525,6 +525,15 @@ void topics_fetched(struct topics *ts, struct topic *t)
 	trial_over(ts, t);
 }
 
+void topics_unpark(struct topics *ts)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct topic *t = ts->buckets[i]; t; t = t->next) {
+			t->nparked = 0;
+			topic_mark(ts, t);
+		}
+}
+
 static void queue_drop(struct queue *q, const struct batch *b)
 {
 	struct queue kept = { NULL, NULL };

@@ -95,6 +95,9 @@ void topics_fetched(struct topics *ts, struct topic *t);
 /* The batch could not be asked for; it stays where it was. */
 void topics_untried(struct topics *ts, struct topic *t, uint64_t seq);
 
+/* Parked batches are somebody else's now. */
+void topics_unpark(struct topics *ts);
+
 /* The queues let go of every entry of `b`. */
 void topics_drop(struct topics *ts, const struct batch *b);
 

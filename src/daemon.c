@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "daemon.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <ev.h>
+
+#include "config.h"
+#include "core/bridge.h"
+#include "core/mem.h"
+#include "daemon_calls.h"
+#include "daemon_report.h"
+#include "daemon_server.h"
+#include "io/clock.h"
+#include "io/kafka.h"
+#include "metrics.h"
+
+/* Entries handed to the producer before the loop looks at its sockets. */
+#define PRODUCE_BUDGET	512
+/* After the purge, for the reports and the last settles. */
+#define FLUSH_SECONDS	2.0
+
+#define STRING_(x)	#x
+#define STRING(x)	STRING_(x)
+#define HIREDIS_VERSION	\
+	STRING(HIREDIS_MAJOR) "." STRING(HIREDIS_MINOR) "." STRING(HIREDIS_PATCH)
+
+enum phase { RUNNING, DRAINING, FLUSHING };
+
+struct daemon {
+	struct ev_loop *loop;
+	struct conf *conf;	/* as of the last reload */
+	struct conf *boot;	/* as of the start: what can't change is here */
+	const struct conf_source *source;
+	struct log *log;
+	struct bridge *bridge;
+	struct server *server;
+	struct calls *calls;
+	struct kafka *kafka;
+	struct event_conf event_conf;
+	struct event_room room;
+	struct metrics metrics;
+	char prefix[80];
+	enum phase phase;
+	bool kafka_full;	/* no room until the next reports */
+	int status;
+	ev_prepare prepare;
+	ev_timer alarm, stats, stop;
+	ev_signal term, interrupt, hup;
+};
+
+/* The producer -------------------------------------------------------- */
+
+static enum verdict verdict_of(enum kafka_outcome outcome)
+{
+	static const enum verdict table[] = {
+		[KAFKA_ACKED] = VERDICT_ACKED, [KAFKA_RETRY] = VERDICT_RETRY,
+		[KAFKA_RETRY_MAYBE] = VERDICT_MAYBE, [KAFKA_PERMANENT] = VERDICT_REFUSED,
+		[KAFKA_NO_TOPIC] = VERDICT_NO_TOPIC, [KAFKA_DENIED] = VERDICT_NO_TOPIC,
+	};
+
+	return table[outcome];
+}
+
+static void on_report(void *arg, void *opaque, enum kafka_outcome outcome,
+		      const char *error)
+{
+	struct daemon *d = arg;
+
+	bridge_verdict(d->bridge, opaque, verdict_of(outcome), error, clock_now());
+}
+
+static void on_reports_done(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->kafka_full = false;
+}
+
+static void on_kafka_state(void *arg, enum kafka_state state, const char *text)
+{
+	static const enum log_event events[] = {
+		[KAFKA_REACHED] = LOG_KAFKA_READY, [KAFKA_UNREACHABLE] = LOG_KAFKA_UNREACHABLE,
+		[KAFKA_RESTARTED] = LOG_KAFKA_FATAL,
+	};
+	struct daemon *d = arg;
+	struct log_line l;
+
+	if (state == KAFKA_RESTARTED)
+		bridge_counters(d->bridge)->kafka_restarts++;
+	log_begin(&l, d->log, events[state], "%s", text);
+	log_end(&l);
+}
+
+static void on_kafka_log(void *arg, int level, const char *facility, const char *text)
+{
+	static const enum log_level levels[] = {
+		LOG_ERROR, LOG_ERROR, LOG_ERROR, LOG_ERROR,	/* emerg to err */
+		LOG_WARN, LOG_INFO, LOG_INFO, LOG_DEBUG,
+	};
+	struct daemon *d = arg;
+	struct log_line l;
+
+	if (d->bridge && level <= 3)
+		bridge_counters(d->bridge)->kafka_errors++;
+	log_begin_about(&l, d->log, LOG_KAFKA_LOG, levels[level & 7], bytes_str(facility),
+			"%s", text);
+	log_str(&l, "facility", facility);
+	log_end(&l);
+}
+
+static void produced(struct daemon *d, struct entry *e, enum kafka_produced p,
+		     const char *error)
+{
+	usec_t now = clock_now();
+
+	switch (p) {
+	case KAFKA_TAKEN:
+		break;
+	case KAFKA_FULL:
+		d->kafka_full = true;
+		bridge_back(d->bridge, e);
+		break;
+	case KAFKA_TOO_LARGE:
+	case KAFKA_INVALID:
+		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, error, now);
+		break;
+	case KAFKA_UNKNOWN_TOPIC:
+	case KAFKA_DENIED_TOPIC:
+		bridge_verdict(d->bridge, e, VERDICT_NO_TOPIC, error, now);
+		break;
+	}
+}
+
+static enum trigger trigger_of(const struct entry *e, const struct event *ev)
+{
+	if (e->batch->trigger != TRIGGER_RECOVERY &&
+	    ev->envelope.certainty == CERTAINTY_HEARD)
+		return TRIGGER_EXPIRED;
+	return e->batch->trigger;
+}
+
+static void produce(struct daemon *d, struct entry *e)
+{
+	struct event ev;
+	struct message m;
+	struct err err;
+	const char *error = NULL;
+	bool copy;
+
+	if (!event_read(&ev, d->conf->routes, e->member, e->envelope, &err) ||
+	    !event_build(&ev, &d->event_conf, trigger_of(e, &ev), &d->room, &m, &err)) {
+		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, err.text, clock_now());
+		return;
+	}
+	/* Only the batch stays in place until the report. */
+	copy = m.value.p != ev.record.payload.p;
+	produced(d, e, kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error),
+		 error);
+}
+
+/* The turn ------------------------------------------------------------ */
+
+static void make_calls(struct daemon *d)
+{
+	const struct ask *ask;
+
+	while ((ask = bridge_ask(d->bridge, clock_now())))
+		calls_make(d->calls, ask);
+	server_flush(d->server);
+}
+
+/* True when there is more than the budget allowed. */
+static bool produce_some(struct daemon *d)
+{
+	for (int budget = PRODUCE_BUDGET; budget > 0; budget--) {
+		struct entry *e = d->kafka_full ? NULL : bridge_next(d->bridge, clock_now());
+
+		if (!e)
+			return false;
+		produce(d, e);
+	}
+	return true;
+}
+
+static void set_alarm(struct daemon *d, bool at_once)
+{
+	usec_t now = clock_now();
+	usec_t at = at_once ? now : bridge_deadline(d->bridge, now);
+
+	ev_timer_stop(d->loop, &d->alarm);
+	if (at == USEC_NEVER)
+		return;
+	ev_now_update(d->loop);
+	ev_timer_set(&d->alarm, at > now ? (double)(at - now) / USEC_PER_SEC : 0, 0);
+	ev_timer_start(d->loop, &d->alarm);
+}
+
+static void turn(struct ev_loop *loop, ev_prepare *w, int events)
+{
+	struct daemon *d = w->data;
+	struct note n;
+	bool more;
+
+	(void)events;
+	make_calls(d);
+	more = produce_some(d);
+	while (bridge_note(d->bridge, &n))
+		report_note(d->log, &n, server_gap_ms(d->server));
+	if (d->phase != RUNNING && bridge_over(d->bridge))
+		ev_break(loop, EVBREAK_ALL);
+	set_alarm(d, more);
+}
+
+static void on_alarm(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)w;
+	(void)events;	/* the turn does the work */
+}
+
+static void on_stats(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct daemon *d = w->data;
+
+	(void)loop;
+	(void)events;
+	bridge_counters(d->bridge)->log_dropped = log_dropped(d->log);
+	report_stats(&d->metrics, d->log, d->bridge, kafka_outstanding(d->kafka), clock_now());
+	log_settle(d->log);
+}
+
+/* Redis --------------------------------------------------------------- */
+
+static void on_script_error(void *arg, const char *script, enum script_error code,
+			    const char *text)
+{
+	struct daemon *d = arg;
+	struct log_line l;
+
+	log_begin_about(&l, d->log, LOG_SCRIPT_ERROR, LOG_ERROR, bytes_str(script_error_name(code)),
+			"script %s was refused, trying again: %s", script, text);
+	log_str(&l, "script", script);
+	log_str(&l, "code", script_error_name(code));
+	log_end(&l);
+}
+
+static void on_loaded(void *arg, const char *error)
+{
+	struct daemon *d = arg;
+
+	server_scripts_loaded(d->server, error);
+}
+
+static void on_greeted(void *arg)
+{
+	struct daemon *d = arg;
+
+	calls_load(d->calls);
+}
+
+static void on_link(void *arg, bool up)
+{
+	struct daemon *d = arg;
+
+	if (!up)
+		bridge_counters(d->bridge)->redis_reconnects++;
+	bridge_link(d->bridge, up, clock_now());
+}
+
+static void on_subscribed(void *arg)
+{
+	struct daemon *d = arg;
+
+	bridge_subscribed(d->bridge, clock_now());
+}
+
+static void on_unfit(void *arg)
+{
+	struct daemon *d = arg;
+
+	d->status = 1;
+	ev_break(d->loop, EVBREAK_ALL);
+}
+
+static void on_expired(void *arg, unsigned db, struct bytes key)
+{
+	struct daemon *d = arg;
+	const struct route *route = routes_match(d->conf->routes, db, key, NULL);
+	char member[RECORD_NAME_MAX + 16];
+	int head;
+
+	if (!route || key.n > RECORD_NAME_MAX) {
+		bridge_counters(d->bridge)->heard_foreign++;
+		return;
+	}
+	head = snprintf(member, sizeof member, "k:%u:", db);
+	memcpy(member + head, key.p, key.n);
+	bridge_heard(d->bridge, bytes_of(member, (size_t)head + key.n),
+		     route->registers & ROUTE_NOTICE, clock_now());
+}
+
+static void on_wake(void *arg, struct bytes message)
+{
+	struct daemon *d = arg;
+
+	if (bytes_eq(message, BYTES("left")))
+		bridge_peer_left(d->bridge, clock_now());
+	else if (message.n > 0 && message.n < 17)
+		bridge_wake(d->bridge, strtoll(message.p, NULL, 10), clock_now());
+}
+
+static const struct server_handlers server_handlers = {
+	.greeted = on_greeted, .link = on_link, .subscribed = on_subscribed,
+	.unfit = on_unfit, .expired = on_expired, .wake = on_wake,
+};
+
+static const struct calls_handlers calls_handlers = {
+	.loaded = on_loaded, .error = on_script_error,
+};
+
+static const struct kafka_handlers kafka_handlers = {
+	.report = on_report, .reports_done = on_reports_done,
+	.state = on_kafka_state, .log = on_kafka_log,
+};
+
+/* Signals ------------------------------------------------------------- */
+
+static void on_stop_timeout(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct daemon *d = w->data;
+
+	(void)events;
+	if (d->phase == FLUSHING) {
+		ev_break(loop, EVBREAK_ALL);
+		return;
+	}
+	d->phase = FLUSHING;
+	bridge_give_up(d->bridge);
+	kafka_purge(d->kafka);
+	ev_timer_set(&d->stop, FLUSH_SECONDS, 0);
+	ev_timer_start(loop, &d->stop);
+}
+
+static void on_term(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct daemon *d = w->data;
+	struct log_line l;
+
+	(void)events;
+	if (d->phase != RUNNING) {
+		log_begin(&l, d->log, LOG_DAEMON_STOPPING, "second signal: stopping now");
+		log_end(&l);
+		ev_break(loop, EVBREAK_ALL);
+		return;
+	}
+	log_begin(&l, d->log, LOG_DAEMON_STOPPING,
+		  "no more claims; what is open is finished within %lld ms",
+		  (long long)d->conf->stop_timeout_ms);
+	log_int(&l, "open_events", (int64_t)kafka_outstanding(d->kafka));
+	log_end(&l);
+	d->phase = DRAINING;
+	bridge_drain(d->bridge);
+	ev_timer_set(&d->stop, (double)d->conf->stop_timeout_ms / 1000, 0);
+	ev_timer_start(loop, &d->stop);
+}
+
+static struct bridge_conf bridge_conf(const struct conf *c)
+{
+	return (struct bridge_conf){
+		.max_events = (size_t)c->max_inflight,
+		.max_bytes = (size_t)c->max_inflight_bytes,
+		.claim_limit = (size_t)c->claim_limit,
+		.lease = c->lease_ms * USEC_PER_MSEC,
+		.grace = c->grace_ms * USEC_PER_MSEC,
+		.sweep_interval = c->sweep_interval_ms * USEC_PER_MSEC,
+		.park_min = c->park_min_ms * USEC_PER_MSEC,
+		.park_max = c->park_max_ms * USEC_PER_MSEC,
+	};
+}
+
+static void log_conf_notes(struct log *log, const struct conf_report *report)
+{
+	static const enum log_level levels[] = {
+		[CONF_MISTAKE] = LOG_ERROR, [CONF_WARNING] = LOG_WARN, [CONF_CHANGE] = LOG_INFO,
+	};
+
+	for (size_t i = 0; i < report->n; i++) {
+		struct log_line l;
+
+		log_begin_about(&l, log, LOG_DAEMON_CONFIG, levels[report->notes[i].severity],
+				bytes_str(report->notes[i].text), "%s", report->notes[i].text);
+		log_end(&l);
+	}
+}
+
+static void start_stats(struct daemon *d)
+{
+	double every = (double)d->conf->stats_interval_ms / 1000;
+
+	ev_timer_stop(d->loop, &d->stats);
+	ev_timer_set(&d->stats, every, every);
+	if (every > 0)
+		ev_timer_start(d->loop, &d->stats);
+}
+
+/* What can't be used changes nothing. */
+static void on_hup(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct daemon *d = w->data;
+	struct conf_report report = { 0 };
+	struct conf *fresh = conf_load(d->source, &report);
+	struct bridge_conf bc;
+	struct log_line l;
+
+	(void)loop;
+	(void)events;
+	if (fresh)
+		conf_reload_diff(d->conf, fresh, &report);
+	log_conf_notes(d->log, &report);
+	log_begin_about(&l, d->log, LOG_DAEMON_RELOAD, fresh ? LOG_INFO : LOG_ERROR, bytes_none,
+			fresh ? "configuration read again" :
+				"configuration not usable; going on with the old one");
+	log_uint(&l, "mistakes", report.mistakes);
+	log_end(&l);
+	conf_report_clear(&report);
+	if (!fresh)
+		return;
+	bc = bridge_conf(fresh);
+	bridge_configure(d->bridge, &bc, fresh->routes);
+	if (d->conf != d->boot)
+		conf_free(d->conf);
+	d->conf = fresh;
+	log_set_level(d->log, (enum log_level)fresh->log_level);
+	start_stats(d);
+}
+
+/* Start and end ------------------------------------------------------- */
+
+static void signal_init(struct daemon *d, ev_signal *w,
+			void (*cb)(struct ev_loop *, ev_signal *, int), int number)
+{
+	ev_signal_init(w, cb, number);
+	w->data = d;
+	ev_signal_start(d->loop, w);
+}
+
+static void watchers_init(struct daemon *d)
+{
+	ev_prepare_init(&d->prepare, turn);
+	ev_timer_init(&d->alarm, on_alarm, 0, 0);
+	ev_timer_init(&d->stats, on_stats, 0, 0);
+	ev_timer_init(&d->stop, on_stop_timeout, 0, 0);
+	d->prepare.data = d->alarm.data = d->stats.data = d->stop.data = d;
+	ev_prepare_start(d->loop, &d->prepare);
+	signal_init(d, &d->term, on_term, SIGTERM);
+	signal_init(d, &d->interrupt, on_term, SIGINT);
+	signal_init(d, &d->hup, on_hup, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	start_stats(d);
+}
+
+/* Random, so that no two processes ever hold a slot under the same nonce. */
+static void make_seed(char seed[LEASE_NONCE_LEN])
+{
+	unsigned char raw[12];
+
+	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+		abort();
+	for (size_t i = 0; i < sizeof raw; i++)
+		sprintf(seed + 2 * i, "%02x", raw[i]);
+}
+
+static bool start_kafka(struct daemon *d)
+{
+	struct kafka_setting *settings = mem_alloc(d->conf->n_kafka, sizeof *settings);
+	struct kafka_conf kc = { .settings = settings, .nsettings = d->conf->n_kafka,
+				 .max_inflight = (size_t)d->conf->max_inflight };
+	struct err err;
+
+	for (size_t i = 0; i < d->conf->n_kafka; i++)
+		settings[i] = (struct kafka_setting){ d->conf->kafka[i].name,
+						      d->conf->kafka[i].value };
+	d->kafka = kafka_new(d->loop, &kc, &kafka_handlers, d, &err);
+	free(settings);
+	if (!d->kafka) {
+		struct log_line l;
+
+		log_begin(&l, d->log, LOG_KAFKA_ERROR, "the producer can't be made: %s", err.text);
+		log_end(&l);
+	}
+	return d->kafka;
+}
+
+static void start_bridge(struct daemon *d)
+{
+	struct bridge_conf bc = bridge_conf(d->conf);
+	struct calls_conf cc = { d->prefix, (int)d->conf->database, d->conf->instance,
+				 d->conf->lease_ms };
+	char seed[LEASE_NONCE_LEN];
+
+	make_seed(seed);
+	snprintf(d->prefix, sizeof d->prefix, "%s:{0}", d->conf->namespace);
+	d->event_conf.shard = bytes_str(d->prefix);
+	d->event_conf.source = bytes_str(d->conf->source);
+	d->bridge = bridge_new(&bc, d->conf->routes, seed, clock_now());
+	d->server = server_new(d->loop, d->conf, d->prefix, d->log, &server_handlers, d);
+	d->calls = calls_new(server_worker(d->server), d->bridge, &cc, &calls_handlers, d);
+	metrics_init(&d->metrics, clock_now());
+}
+
+static void say_start(struct daemon *d)
+{
+	struct log_line l;
+
+	log_begin(&l, d->log, LOG_DAEMON_START, "lapsed %s starts", PACKAGE_VERSION);
+	log_str(&l, "version", PACKAGE_VERSION);
+	log_str(&l, "librdkafka", kafka_version());
+	log_str(&l, "hiredis", HIREDIS_VERSION);
+	log_int(&l, "libev", ev_version_major() * 100 + ev_version_minor());
+	log_str(&l, "instance", d->conf->instance);
+	log_uint(&l, "routes", routes_count(d->conf->routes));
+	log_end(&l);
+}
+
+static void say_stopped(struct daemon *d)
+{
+	struct bridge_gauges g;
+	struct log_line l;
+
+	on_stats(d->loop, &d->stats, 0);
+	bridge_gauges(d->bridge, &g);
+	log_begin(&l, d->log, LOG_DAEMON_STOPPED, "lapsed ends");
+	log_uint(&l, "open_events", g.inflight_events);
+	log_int(&l, "status", d->status);
+	log_end(&l);
+}
+
+/* The producer goes first: it reads payloads from the batches. */
+static void finish(struct daemon *d)
+{
+	bool all_reported = !d->kafka || kafka_free(d->kafka);
+
+	server_free(d->server);
+	calls_free(d->calls);
+	if (all_reported)
+		bridge_free(d->bridge);
+	event_room_clear(&d->room);
+	ev_loop_destroy(d->loop);
+	if (d->conf != d->boot)
+		conf_free(d->conf);
+	conf_free(d->boot);
+}
+
+int daemon_main(struct conf *conf, const struct conf_source *source, struct log *log)
+{
+	struct daemon d = { .conf = conf, .boot = conf, .source = source, .log = log };
+
+	d.loop = ev_loop_new(EVFLAG_AUTO);
+	say_start(&d);
+	if (!start_kafka(&d)) {
+		ev_loop_destroy(d.loop);
+		conf_free(conf);
+		return 1;
+	}
+	start_bridge(&d);
+	watchers_init(&d);
+	server_start(d.server);
+	ev_run(d.loop, 0);
+	say_stopped(&d);
+	finish(&d);
+	return d.status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * daemon_calls - what the bridge asks of Redis, as calls of scripts.
+ *
+ * Each ask becomes one EVALSHA; its reply is taken apart and given back to the
+ * bridge.  Nothing is decided here but how an error is classed.
+ */
+#ifndef LAPSED_DAEMON_CALLS_H
+#define LAPSED_DAEMON_CALLS_H
+
+#include "core/bridge.h"
+#include "io/redis.h"
+#include "io/script.h"
+
+struct calls;
+
+struct calls_conf {
+	const char *prefix;	/* of the shard's keys: lapse:{0} */
+	int database;
+	const char *instance;
+	msec_t lease;
+};
+
+struct calls_handlers {
+	/* Every script is there; `error` is NULL, or says why it is not. */
+	void (*loaded)(void *arg, const char *error);
+	/* A script was refused, and not for being fenced. */
+	void (*error)(void *arg, const char *script, enum script_error code,
+		      const char *text);
+};
+
+/* `r` and `b` are borrowed; `arg` is that of `r`'s handlers too. */
+struct calls *calls_new(struct redis *r, struct bridge *b, const struct calls_conf *conf,
+			const struct calls_handlers *handlers, void *arg);
+void calls_free(struct calls *c);	/* accepts NULL; after redis_free() */
+
+/* Loads the scripts; on every new connection, before anything is made. */
+void calls_load(struct calls *c);
+
+void calls_make(struct calls *c, const struct ask *ask);
+
+#endif

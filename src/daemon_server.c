@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "daemon_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "io/clock.h"
+#include "io/server.h"
+
+#define OLDEST		60200	/* 6.2.0 */
+#define CHANNEL_MAX	128
+
+struct server {
+	const struct conf *conf;
+	const char *prefix;
+	struct log *log;
+	struct server_handlers handlers;
+	void *arg;
+	struct redis *worker, *subscriber;
+	char where[256];	/* the address, for the log */
+	bool linked;		/* link(up) was told */
+	char version[32];
+	size_t owed;		/* confirmations of channels */
+	usec_t deaf_since;	/* when the subscription ended; 0: it never was */
+	int64_t gap_ms;
+};
+
+/* Greeting the worker's server --------------------------------------- */
+
+static void say_down(struct server *s, enum redis_trouble trouble, bool was_up,
+		     const char *what, const char *why, int retry_ms)
+{
+	enum log_event event = was_up ? LOG_REDIS_LOST : LOG_REDIS_REFUSED;
+	struct log_line l;
+
+	if (trouble == REDIS_AUTH)
+		event = LOG_REDIS_AUTH;
+	log_begin_about(&l, s->log, event, trouble == REDIS_AUTH ? LOG_ERROR : LOG_WARN,
+			bytes_str(what), "%s to Redis at %s: %s; trying again in %d ms", what,
+			s->where, why, retry_ms);
+	log_str(&l, "connection", what);
+	log_str(&l, "address", s->where);
+	log_str(&l, "error", why);
+	log_int(&l, "retry_ms", retry_ms);
+	log_end(&l);
+}
+
+static void unfit(struct server *s, const char *why)
+{
+	struct log_line l;
+
+	log_begin_about(&l, s->log, LOG_REDIS_REFUSED, LOG_ERROR, bytes_none, "Redis at %s %s",
+			s->where, why);
+	log_str(&l, "address", s->where);
+	log_end(&l);
+	s->handlers.unfit(s->arg);
+}
+
+static bool is_error(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR;
+}
+
+static void on_info(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+	struct server_info info;
+
+	(void)priv;
+	if (!reply || is_error(reply))
+		return;		/* the ACL may not allow it */
+	server_info(bytes_of(reply->str, (size_t)reply->len), &info);
+	snprintf(s->version, sizeof s->version, "%s%s", info.valkey ? "valkey " : "",
+		 info.version);
+	if (info.cluster)
+		unfit(s, "is in cluster mode, which this version does not serve; "
+			 "use a server that is not");
+	else if (info.number && info.number < OLDEST)
+		unfit(s, "is older than 6.2, the oldest version that is served; update it");
+}
+
+static void on_role(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+
+	(void)priv;
+	if (!reply || is_error(reply) || reply->elements == 0)
+		return;
+	if (strcmp(reply->element[0]->str, "master") != 0)
+		redis_drop(s->worker, REDIS_DENIED,
+			   "this server is a replica; lapsed needs the master");
+}
+
+static void say_notify(struct server *s, const char *missing, const char *flags)
+{
+	struct log_line l;
+
+	log_begin(&l, s->log, LOG_REDIS_NOTIFY,
+		  "Redis does not publish expiries: notify-keyspace-events is \"%s\" and lacks %s; "
+		  "until CONFIG SET notify-keyspace-events %s%s, only registered keys are noticed",
+		  flags, missing, flags, missing);
+	log_str(&l, "flags", flags);
+	log_str(&l, "missing", missing);
+	log_end(&l);
+}
+
+static void on_notify(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+	const char *flags;
+
+	(void)priv;
+	if (!reply || is_error(reply) || reply->elements < 2)
+		return;
+	flags = reply->element[1]->str;
+	if (*server_notify_missing(bytes_str(flags)) && routes_count(s->conf->routes))
+		say_notify(s, server_notify_missing(bytes_str(flags)), flags);
+}
+
+static void on_greeted(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+
+	(void)priv;
+	if (reply && redis_is_up(s->worker))
+		s->handlers.greeted(s->arg);
+}
+
+/* The order matters: what refuses comes before what loads. */
+static void worker_up(void *arg)
+{
+	static const struct {
+		struct bytes argv[3];
+		size_t argc;
+		redis_callback *cb;
+	} greeting[] = {
+		{ { { "INFO", 4 }, { "server", 6 } }, 2, on_info },
+		{ { { "ROLE", 4 } }, 1, on_role },
+		{ { { "CONFIG", 6 }, { "GET", 3 }, { "notify-keyspace-events", 22 } }, 3,
+		  on_notify },
+		{ { { "PING", 4 } }, 1, on_greeted },
+	};
+	struct server *s = arg;
+
+	for (size_t i = 0; i < sizeof greeting / sizeof greeting[0]; i++)
+		(void)redis_call(s->worker, greeting[i].argc, greeting[i].argv,
+				 greeting[i].cb, NULL);
+}
+
+void server_scripts_loaded(struct server *s, const char *error)
+{
+	struct log_line l;
+
+	if (error) {
+		redis_drop(s->worker, strncmp(error, "NOPERM", 6) ? REDIS_BUSY : REDIS_DENIED,
+			   error);
+		return;
+	}
+	if (s->linked)
+		return;
+	s->linked = true;
+	log_begin(&l, s->log, LOG_REDIS_CONNECTED, "connected to Redis %s at %s", s->version,
+		  s->where);
+	log_str(&l, "address", s->where);
+	log_str(&l, "server", s->version);
+	log_end(&l);
+	s->handlers.link(s->arg, true);
+}
+
+static void worker_down(void *arg, enum redis_trouble trouble, bool was_up,
+			const char *why, int retry_ms)
+{
+	struct server *s = arg;
+
+	if (s->linked)
+		s->handlers.link(s->arg, false);
+	s->linked = false;
+	say_down(s, trouble, was_up, "connection", why, retry_ms);
+}
+
+/* The subscription ---------------------------------------------------- */
+
+static bool listens_to_keys(const struct server *s)
+{
+	return routes_count(s->conf->routes) > 0;
+}
+
+static void subscribed(struct server *s)
+{
+	usec_t now = clock_now();
+	struct log_line l;
+
+	if (--s->owed)
+		return;
+	s->gap_ms = s->deaf_since ? (now - s->deaf_since) / USEC_PER_MSEC : -1;
+	log_begin(&l, s->log, LOG_REDIS_SUBSCRIBED, "subscribed at %s; sweeping now", s->where);
+	log_str(&l, "address", s->where);
+	log_end(&l);
+	s->handlers.subscribed(s->arg);
+}
+
+static void heard(struct server *s, const redisReply *channel, const redisReply *payload)
+{
+	struct bytes name = bytes_of(channel->str, (size_t)channel->len), event;
+	struct bytes body = bytes_of(payload->str, (size_t)payload->len);
+	unsigned db;
+
+	if (!server_keyevent(name, &db, &event))
+		s->handlers.wake(s->arg, body);
+	else if (bytes_eq(event, BYTES("expired")))
+		s->handlers.expired(s->arg, db, body);
+}
+
+static void on_message(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+	const char *kind;
+
+	(void)priv;
+	if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements < 3)
+		return;
+	kind = reply->element[0]->str;
+	if (strcmp(kind, "message") == 0)
+		heard(s, reply->element[1], reply->element[2]);
+	else if (strcmp(kind, "pmessage") == 0 && reply->elements == 4)
+		heard(s, reply->element[2], reply->element[3]);
+	else if (strcmp(kind, "subscribe") == 0 || strcmp(kind, "psubscribe") == 0)
+		subscribed(s);
+}
+
+/* Exact channels cost the server less than a pattern. */
+static size_t exact_channels(const struct server *s, char (*names)[CHANNEL_MAX],
+			     struct bytes *channels)
+{
+	const struct conf_databases *dbs = &s->conf->databases;
+	size_t n = 0;
+
+	snprintf(names[n], CHANNEL_MAX, "%s:wake", s->prefix);
+	n++;
+	for (size_t i = 0; listens_to_keys(s) && !dbs->all && i < dbs->n; i++)
+		snprintf(names[n++], CHANNEL_MAX, "__keyevent@%u__:expired", dbs->db[i]);
+	for (size_t i = 0; i < n; i++)
+		channels[i] = bytes_str(names[i]);
+	return n;
+}
+
+static void subscriber_up(void *arg)
+{
+	static const struct bytes all = { "__keyevent@*__:expired", 22 };
+	struct server *s = arg;
+	size_t most = s->conf->databases.n + 1;
+	char (*names)[CHANNEL_MAX] = mem_alloc(most, sizeof *names);
+	struct bytes *channels = mem_alloc(most, sizeof *channels);
+	size_t n = exact_channels(s, names, channels);
+	bool pattern = listens_to_keys(s) && s->conf->databases.all;
+
+	s->owed = n + pattern;
+	(void)redis_subscribe(s->subscriber, false, channels, n, on_message, NULL);
+	if (pattern)
+		(void)redis_subscribe(s->subscriber, true, &all, 1, on_message, NULL);
+	free(channels);
+	free(names);
+}
+
+static void say_denied(struct server *s, const char *why, int retry_ms)
+{
+	const char *keys = "";
+	struct log_line l;
+
+	if (listens_to_keys(s))
+		keys = " &__keyevent@*__:expired";
+	log_begin(&l, s->log, LOG_REDIS_SUBSCRIBE_REFUSED,
+		  "the ACL refuses the subscription; grant it with ACL SETUSER %s &%s:wake%s; "
+		  "meanwhile the sweep finds what is registered; trying again in %d ms",
+		  s->conf->redis_username ? s->conf->redis_username : "default", s->prefix, keys,
+		  retry_ms);
+	log_str(&l, "error", why);
+	log_end(&l);
+}
+
+static void subscriber_down(void *arg, enum redis_trouble trouble, bool was_up,
+			    const char *why, int retry_ms)
+{
+	struct server *s = arg;
+
+	if (was_up && s->owed == 0)
+		s->deaf_since = clock_now();
+	if (trouble == REDIS_DENIED)
+		say_denied(s, why, retry_ms);
+	else
+		say_down(s, trouble, was_up, "subscription", why, retry_ms);
+}
+
+/* Life ---------------------------------------------------------------- */
+
+struct server *server_new(struct ev_loop *loop, const struct conf *conf, const char *prefix,
+			  struct log *log, const struct server_handlers *handlers, void *arg)
+{
+	static const struct redis_handlers worker = { worker_up, worker_down };
+	static const struct redis_handlers subscriber = { subscriber_up, subscriber_down };
+	struct server *s = mem_alloc(1, sizeof *s);
+	struct redis_conf rc = {
+		.host = conf->redis_host, .port = conf->redis_port,
+		.socket = conf->redis_socket, .username = conf->redis_username,
+		.password = conf->redis_password, .database = (int)conf->database,
+		.name = "lapsed", .timeout = conf->connect_timeout_ms * USEC_PER_MSEC,
+	};
+
+	s->conf = conf;
+	s->prefix = prefix;
+	s->log = log;
+	s->handlers = *handlers;
+	s->arg = arg;
+	snprintf(s->version, sizeof s->version, "(version unknown)");
+	if (conf->redis_socket)
+		snprintf(s->where, sizeof s->where, "unix:%s", conf->redis_socket);
+	else
+		snprintf(s->where, sizeof s->where, "%s:%d", conf->redis_host, conf->redis_port);
+	s->worker = redis_new(loop, &rc, &worker, s);
+	rc.name = "lapsed-subscriber";
+	rc.database = 0;
+	s->subscriber = redis_new(loop, &rc, &subscriber, s);
+	return s;
+}
+
+void server_start(struct server *s)
+{
+	redis_start(s->worker);
+	redis_start(s->subscriber);
+}
+
+void server_free(struct server *s)
+{
+	if (!s)
+		return;
+	redis_free(s->subscriber);
+	redis_free(s->worker);
+	free(s);
+}
+
+struct redis *server_worker(struct server *s)
+{
+	return s->worker;
+}
+
+void server_flush(struct server *s)
+{
+	redis_flush(s->worker);
+}
+
+int64_t server_gap_ms(const struct server *s)
+{
+	return s->gap_ms;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * daemon_server - the two connections to one Redis, and what is said of them.
+ *
+ * The worker runs scripts; the subscriber hears expiries and wake messages.
+ * They come and go on their own.  A worker is of use when its server has been
+ * looked at and the scripts are loaded:
+ *
+ *	up --> INFO, ROLE, CONFIG GET --> greeted() --> scripts --> link(up)
+ *
+ * A replica is refused until it is one no more; a server in cluster mode or
+ * older than 6.2 never becomes fit, and unfit() is told.
+ */
+#ifndef LAPSED_DAEMON_SERVER_H
+#define LAPSED_DAEMON_SERVER_H
+
+#include <ev.h>
+
+#include "conf.h"
+#include "io/redis.h"
+#include "log.h"
+
+struct server;
+
+struct server_handlers {
+	void (*greeted)(void *arg);	/* load the scripts now */
+	void (*link)(void *arg, bool up);
+	void (*subscribed)(void *arg);
+	void (*unfit)(void *arg);	/* this server can't serve; it was logged */
+	void (*expired)(void *arg, unsigned db, struct bytes key);
+	void (*wake)(void *arg, struct bytes message);
+};
+
+/* `conf`, `prefix` and `log` are borrowed for life. */
+struct server *server_new(struct ev_loop *loop, const struct conf *conf, const char *prefix,
+			  struct log *log, const struct server_handlers *handlers, void *arg);
+void server_free(struct server *s);	/* accepts NULL */
+void server_start(struct server *s);
+
+struct redis *server_worker(struct server *s);
+void server_flush(struct server *s);
+
+/* The answer to greeted(): NULL when all are there. */
+void server_scripts_loaded(struct server *s, const char *error);
+
+/* How long the last gap in the subscription was; negative: it was the first. */
+int64_t server_gap_ms(const struct server *s);
+
+#endif
