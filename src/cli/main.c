@@ -1,9 +1,202 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "config.h"
 
-#include <stdio.h>
+/*
+ * lapse - schedule, look at and take back what lapsed forwards to Kafka.
+ *
+ * The table of verbs is all that main knows of them.
+ */
+#include <signal.h>
+#include <stdlib.h>
 
-int main(void)
+#include "cli/cli.h"
+#include "log.h"
+
+#define OPTION_DB	{ "db", "N", "the database of the watched key (0)" }
+#define OPTION_IN	{ "in", "DURATION", "due so long from now: 250ms, 10s, 30m, 2h, 7d; 0 is now" }
+#define OPTION_AT	{ "at", "TIME", "due then: 2026-11-30T12:30:00Z, or milliseconds since " \
+				"1970; the past is now" }
+#define OPTION_LIMIT	{ "limit", "N", "list so many at most (100)" }
+
+static const struct option schedule_options[] = {
+	OPTION_IN,
+	OPTION_AT,
+	{ "topic", "TOPIC", "the Kafka topic" },
+	{ "key", "KEY", "the Kafka key; none unless given" },
+	{ "data", "TEXT", "the payload; - reads it from standard input" },
+	{ "data-file", "FILE", "the payload is what FILE holds" },
+	{ "type", "TYPE", "ce_type, instead of io.lapsed.scheduled" },
+	{ "content-type", "TYPE", "content-type of the payload" },
+	{ "header", "NAME=VALUE", "a header of the record; up to 32 of them", .many = true },
+	{ "nx", NULL, "refuse, with status 3, if the id is pending or on its way" },
+	{ NULL }
+};
+
+static const struct option reschedule_options[] = { OPTION_IN, OPTION_AT, { NULL } };
+
+static const struct option setex_options[] = {
+	OPTION_DB,
+	{ "no-copy", NULL, "keep no copy of the value for the event" },
+	{ NULL }
+};
+
+static const struct option del_options[] = { OPTION_DB, { NULL } };
+
+static const struct option show_options[] = {
+	{ "watched", NULL, "the argument is a watched key, not an id" },
+	OPTION_DB,
+	{ NULL }
+};
+
+static const struct option list_options[] = {
+	OPTION_LIMIT,
+	{ "due-before", "TIME", "only what is due before that time" },
+	{ NULL }
+};
+
+static const struct option dead_list_options[] = { OPTION_LIMIT, { NULL } };
+
+static const struct option dead_replay_options[] = {
+	{ "all", NULL, "every dead letter there is" },
+	{ NULL }
+};
+
+static const struct option dead_drop_options[] = {
+	{ "all", NULL, "every dead letter there is" },
+	{ "yes", NULL, "with --all: yes, for good" },
+	{ NULL }
+};
+
+static const struct verb verbs[] = {
+	{ "schedule", "ID", 1, 1,
+	  "ID (--in DURATION | --at TIME) --topic TOPIC [--key KEY] [--data TEXT] [...]",
+	  "store an event that goes to Kafka when it is due",
+	  "Stores an event, in place of a pending one of the same id. It goes to Kafka when "
+	  "it is due, by Redis' clock.",
+	  schedule_options, cli_schedule },
+	{ "reschedule", "ID", 1, 1, "ID (--in DURATION | --at TIME)",
+	  "give a pending event another due time",
+	  "Moves the due time of a pending event. One that is on its way to Kafka, and one "
+	  "that does not exist, is left alone and gives status 3.",
+	  reschedule_options, cli_reschedule },
+	{ "cancel", "ID", 1, 1, "ID",
+	  "take back a pending event",
+	  "Takes back a pending event. One that is on its way to Kafka, and one that does not "
+	  "exist, gives status 3.",
+	  NULL, cli_cancel },
+	{ "setex", "KEY DURATION VALUE", 3, 3, "KEY DURATION VALUE [--db N] [--no-copy]",
+	  "set a watched key with a time to live, and announce its expiry",
+	  "Does what SET KEY VALUE PX does, and tells lapsed of the coming expiry in the same "
+	  "step. The key should match a route of lapsed's configuration, which names the "
+	  "topic. VALUE is read from standard input when it is -.",
+	  setex_options, cli_setex },
+	{ "del", "KEY", 1, 1, "KEY [--db N]",
+	  "delete a watched key, and take back its expiry",
+	  "Deletes a watched key, and takes back its announced expiry in the same step. When "
+	  "none was announced, or it is on its way to Kafka, the key is deleted all the same, "
+	  "and the status is 3.",
+	  del_options, cli_del },
+	{ "show", "ID", 1, 1, "ID [--watched [--db N]]",
+	  "tell all about one event or watched key",
+	  "Tells all that is known of an event: its state (scheduled, in-flight, parked), due "
+	  "time, ce_id and record.",
+	  show_options, cli_show },
+	{ "list", "", 0, 0, "[--limit N] [--due-before TIME]",
+	  "list what is pending, the next first",
+	  "Lists the pending events and watched keys, the next one first. What is on its way "
+	  "to Kafka is counted by lapse stats.",
+	  list_options, cli_list },
+	{ "stats", "", 0, 0, "",
+	  "say how much is pending, on its way, parked and dead",
+	  "One look at everything: what is pending and due, batches on their way to Kafka by "
+	  "slot, topics that are parked, dead letters, and the live instances of lapsed.",
+	  NULL, cli_stats },
+	{ "dead list", "", 0, 0, "[--limit N]",
+	  "list the dead letters, the oldest first",
+	  "Lists what could not be forwarded, with the reason, the oldest first.",
+	  dead_list_options, cli_dead_list },
+	{ "dead show", "CE_ID", 1, 1, "CE_ID",
+	  "tell all about one dead letter",
+	  "Tells the reason, the due time and the record of a dead letter.",
+	  NULL, cli_dead_show },
+	{ "dead replay", "CE_ID", 0, ARGS_ANY, "CE_ID... | --all",
+	  "give dead letters a new life, due now",
+	  "Gives dead letters a new life: the same id and record, due now, with a new ce_id. "
+	  "One whose id is pending or on its way is left alone, and gives status 3.",
+	  dead_replay_options, cli_dead_replay },
+	{ "dead drop", "CE_ID", 0, ARGS_ANY, "CE_ID... | --all --yes",
+	  "throw dead letters away",
+	  "Throws dead letters away, for good.",
+	  dead_drop_options, cli_dead_drop },
+	{ "install", "", 0, 0, "",
+	  "load the function library, for FCALL from any language",
+	  "Loads the function library lapse into the server (Redis 7 or Valkey), in place of "
+	  "an earlier one, so that applications can call FCALL lapse_schedule and the like. "
+	  "The library works on the database and is told the namespace by its callers. In a "
+	  "cluster, do it once for every master.",
+	  NULL, cli_install },
+	{ "version", "", 0, 0, "",
+	  "say which version this is", "Says which version of lapse this is.",
+	  NULL, cli_version },
+	{ "help", "VERB", 0, 2, "[VERB]",
+	  "say how a verb is used", "Says how a verb is used, or lists them all.",
+	  NULL, cli_help },
+	{ NULL }
+};
+
+static enum status wrong_usage(const struct args *args, const struct err *err)
 {
-	return puts("lapse " PACKAGE_VERSION) < 0;
+	if (args->verb)
+		cli_fail(STATUS_USAGE, "%s: %s", args->verb->name, err->text);
+	else
+		cli_fail(STATUS_USAGE, "%s", err->text);
+	if (args->verb)
+		help_usage(stderr, args->verb);
+	else
+		fputs("lapse help lists the verbs\n", stderr);
+	return STATUS_USAGE;
+}
+
+static enum status run(struct cli *cli, int argc, char **argv)
+{
+	struct err err;
+
+	if (argc < 2) {
+		help_all(stderr, verbs);
+		return STATUS_USAGE;
+	}
+	if (!args_parse(&cli->args, verbs, argc, argv, &err))
+		return wrong_usage(&cli->args, &err);
+	cli->json = args_flag(&cli->args, "json");
+	if (args_flag(&cli->args, "version"))
+		return cli_version(cli);
+	if (args_flag(&cli->args, "help")) {
+		help_for(&cli->args, verbs);
+		return STATUS_DONE;
+	}
+	return cli->args.verb->run(cli);
+}
+
+static void clear(struct cli *cli)
+{
+	for (size_t i = 0; i < cli->n_rooms; i++) {
+		buf_clear(cli->room[i]);
+		free(cli->room[i]);
+	}
+	free(cli->room);
+	free(cli->prefix);
+	link_free(cli->link);
+	conf_free(cli->conf);
+	args_clear(&cli->args);
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .verbs = verbs };
+	enum status status;
+
+	log_secure_stdio();
+	signal(SIGPIPE, SIG_IGN);
+	status = out_finish(run(&cli, argc, argv));
+	clear(&cli);
+	return (int)status;
 }

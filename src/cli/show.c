@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* show - the verb that tells all about one event or watched key. */
+#include "cli/subject.h"
+#include "core/record.h"
+
+/* Of a payload or header, for people; JSON has all of it. */
+#define SHOW_MAX	2048
+
+enum kind { KIND_TEXT, KIND_NAME, KIND_NUMBER, KIND_DUE, KIND_BIRTH };
+
+/* What the script answers, what people read, what JSON calls it. */
+static const struct field {
+	const char *name;
+	const char *label;
+	const char *json;
+	enum kind kind;
+} fields[] = {
+	{ "state", "state", "state", KIND_TEXT },
+	{ "due", "due", "due", KIND_DUE },
+	{ "ce_id", "ce_id", "ce_id", KIND_TEXT },
+	{ "attempt", "attempt", "attempt", KIND_NUMBER },
+	{ "birth", "stored", "birth_us", KIND_BIRTH },
+	{ "topic", "topic", "topic", KIND_TEXT },
+	{ "key", "kafka key", "kafka_key", KIND_NAME },
+	{ "type", "type", "type", KIND_TEXT },
+	{ "content-type", "content type", "content_type", KIND_TEXT },
+	{ "payload", "payload", "payload", KIND_TEXT },
+	{ "unreadable", "unreadable", "unreadable", KIND_TEXT },
+};
+
+static const struct bytes header_prefix = { "header.", 7 };
+
+/* NULL for a header, and for what a newer script may tell. */
+static const struct field *field_of(struct bytes name)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (bytes_eq(name, bytes_str(fields[i].name)))
+			return &fields[i];
+	return NULL;
+}
+
+static bool is_not_found(const redisReply *reply)
+{
+	return bytes_eq(cli_answer(reply, 1), BYTES("not-found"));
+}
+
+static void json_field(struct json *j, const struct field *f, const redisReply *reply, size_t i)
+{
+	switch (f->kind) {
+	case KIND_DUE:
+		out_json_time(j, f->json, cli_answer_number(reply, i, 0));
+		return;
+	case KIND_NUMBER:
+	case KIND_BIRTH:
+		json_key(j, f->json);
+		json_int(j, cli_answer_number(reply, i, 0));
+		return;
+	case KIND_TEXT:
+	case KIND_NAME:
+		out_json_bytes(j, f->json, cli_answer(reply, i));
+		return;
+	}
+}
+
+static void json_headers(struct json *j, const redisReply *reply)
+{
+	char name[RECORD_NAME_MAX];
+
+	json_key(j, "headers");
+	json_object(j);
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		struct bytes n = cli_answer(reply, i);
+
+		if (!bytes_starts(n, header_prefix))
+			continue;
+		n = bytes_skip(n, header_prefix.n);
+		snprintf(name, sizeof(name), "%.*s", (int)n.n, n.p);
+		out_json_bytes(j, name, cli_answer(reply, i + 1));
+	}
+	json_object_end(j);
+}
+
+static void show_json(const struct subject *s, const redisReply *reply)
+{
+	struct buf b = { .n = 0 };
+	struct json j;
+
+	json_init(&j, &b);
+	json_object(&j);
+	subject_json(&j, s);
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		const struct field *f = field_of(cli_answer(reply, i));
+
+		if (f)
+			json_field(&j, f, reply, i + 1);
+	}
+	if (!is_not_found(reply))
+		json_headers(&j, reply);
+	json_object_end(&j);
+	out_json_line(&b);
+	buf_clear(&b);
+}
+
+static void text_value(struct cli *cli, enum kind kind, const redisReply *reply, size_t i)
+{
+	struct bytes value = cli_answer(reply, i);
+	char time[OUT_TIME], span[OUT_SPAN];
+	int64_t number = cli_answer_number(reply, i, 0);
+	struct err ignored;
+	msec_t now;
+
+	switch (kind) {
+	case KIND_TEXT:
+	case KIND_NUMBER:
+		out_text(stdout, value, SHOW_MAX);
+		break;
+	case KIND_NAME:
+		out_name(stdout, value);
+		break;
+	case KIND_DUE:
+		fputs(out_time(number, time), stdout);
+		if (link_now(cli->link, &now, &ignored))
+			printf(" (%s)", out_from_now(number, now, span));
+		break;
+	case KIND_BIRTH:
+		fputs(out_time(number / 1000, time), stdout);
+		break;
+	}
+	putchar('\n');
+}
+
+static void text_label(const char *label)
+{
+	printf("%-14s", label);
+}
+
+static void show_text(struct cli *cli, const struct subject *s, const redisReply *reply)
+{
+	text_label(s->watched ? "watched key" : "id");
+	out_name(stdout, s->name);
+	putchar('\n');
+	if (s->watched) {
+		text_label("database");
+		printf("%llu\n", (unsigned long long)s->db);
+	}
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		struct bytes name = cli_answer(reply, i);
+		const struct field *f = field_of(name);
+
+		if (f) {
+			text_label(f->label);
+			text_value(cli, f->kind, reply, i + 1);
+		} else if (bytes_starts(name, header_prefix)) {
+			text_label("header");
+			name = bytes_skip(name, header_prefix.n);
+			out_text(stdout, name, name.n);
+			fputs(": ", stdout);
+			text_value(cli, KIND_TEXT, reply, i + 1);
+		}
+	}
+}
+
+static enum status show(struct cli *cli, const struct subject *s, const struct call *args)
+{
+	enum status status;
+	struct err err;
+	redisReply *reply = subject_call(cli, "show", s, args, &status, &err);
+
+	if (!reply)
+		return status == STATUS_DONE ? cli_failed_call(cli, &err) : status;
+	if (cli->json)
+		show_json(s, reply);
+	else if (!is_not_found(reply))
+		show_text(cli, s, reply);
+	if (is_not_found(reply))
+		status = cli_refuse(s->name, "not found");
+	freeReplyObject(reply);
+	return status;
+}
+
+enum status cli_show(struct cli *cli)
+{
+	struct subject s;
+	struct call args = { .n = 0 };
+	struct err err;
+	enum status status;
+	bool watched = args_flag(&cli->args, "watched");
+
+	if (args_flag(&cli->args, "db") && !watched) {
+		err_set(&err, "--db is for watched keys: add --watched");
+		return cli_usage(cli, &err);
+	}
+	if (!subject_read(cli, watched, &s, &err))
+		return cli_usage(cli, &err);
+	s.keys = 1;
+	if (watched) {
+		call_add(&args, BYTES("watched"));
+		call_add(&args, BYTES("1"));
+	}
+	status = show(cli, &s, &args);
+	call_clear(&args);
+	return status;
+}
