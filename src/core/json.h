@@ -15,6 +15,8 @@
  * Strings may hold any byte.  What is not UTF-8 is written as a backslash, an
  * x and two hexadecimal digits (escaped: "\\xff"), so the output is always
  * valid JSON and valid UTF-8; where bytes must survive, use json_base64().
+ *
+ * Jansson has functions of the same names: the two can't be linked together.
  */
 #ifndef LAPSED_CORE_JSON_H
 #define LAPSED_CORE_JSON_H
