@@ -233,16 +233,18 @@ bool cli_when(const struct cli *cli, struct cli_when *when, struct err *err)
 const char *cli_until(struct cli *cli, const struct cli_when *when, msec_t due,
 		      char out[OUT_SPAN])
 {
-	char span[UNITS_TEXT];
-	struct err err;
+	char span[OUT_SPAN];
+	struct err ignored;
 	msec_t now;
 
 	if (when->in > 0)
-		snprintf(out, OUT_SPAN, "in %s", units_duration_text(when->in, span));
-	else if (when->in < 0 && link_now(cli->link, &now, &err) && due > now)
-		out_from_now(due, now, out);
+		snprintf(out, OUT_SPAN, " (in %.24s)", units_duration_text(when->in, span));
+	else if (when->in == 0)
+		snprintf(out, OUT_SPAN, " (now)");
+	else if (link_now(cli->link, &now, &ignored))
+		snprintf(out, OUT_SPAN, " (%.40s)", out_from_now(due > now ? due : now, now, span));
 	else
-		snprintf(out, OUT_SPAN, "now");
+		out[0] = '\0';
 	return out;
 }
 

@@ -84,7 +84,10 @@ struct cli_when {
 /* Of --in or --at, one of which must be there. */
 bool cli_when(const struct cli *cli, struct cli_when *when, struct err *err) MUST_CHECK;
 
-/* "in 30m": from --in as it was given, else by Redis' clock. */
+/*
+ * " (in 30m)": from --in as it was given, else by Redis' clock; "" when that
+ * can't be asked.
+ */
 const char *cli_until(struct cli *cli, const struct cli_when *when, msec_t due,
 		      char out[OUT_SPAN]);
 

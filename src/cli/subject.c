@@ -101,7 +101,7 @@ void subject_tell_due(struct cli *cli, const struct subject *s, const char *resu
 
 	printf("%s ", result);
 	out_name(stdout, s->name);
-	printf("%s %s (%s)\n", s->watched ? ", expires" : " for", out_time(due, time),
+	printf("%s %s%s\n", s->watched ? ", expires" : " for", out_time(due, time),
 		cli_until(cli, when, due, until));
 }
 
