@@ -216,13 +216,7 @@ static void add_property(struct loading *l, int line, const char *name, const ch
 	}
 	if (!conf_kafka_check(name, value, &e))
 		SAY(l, CONF_MISTAKE, &at, "%s", e.text);
-	c->kafka = mem_resize(c->kafka, c->n_kafka + 1, sizeof(*c->kafka));
-	c->kafka[c->n_kafka++] = (struct conf_property){
-		.name = mem_copy(bytes_str(name)),
-		.value = mem_copy(bytes_str(value)),
-		.secret = conf_kafka_secret(name),
-		.line = line,
-	};
+	conf_properties_add(c, name, value, line);
 }
 
 static void got_option(void *arg, int line, const char *name, const char *value)
@@ -351,11 +345,7 @@ void conf_free(struct conf *c)
 		clear_options(&c->private->routes[i], true);
 		free(c->private->routes[i].name);
 	}
-	for (size_t i = 0; i < c->n_kafka; i++) {
-		conf_secret_free(c->kafka[i].value);
-		free(c->kafka[i].name);
-	}
-	free(c->kafka);
+	conf_properties_clear(c);
 	free(c->redis_host);
 	free(c->redis_socket);
 	conf_secret_free(c->redis_password);

@@ -133,11 +133,11 @@ void conf_free(struct conf *c);		/* accepts NULL; wipes the secrets */
 
 /*
  * Prepares `fresh` to take the place of `running` without a restart.  Options
- * that can't change in a running process keep their value, with a warning
- * where another was asked for, and keep it in the same memory; every other
- * change is noted as CONF_CHANGE.  `running` is fit for conf_free() only then.
+ * that can't change in a running process get their running value back, with a
+ * warning where another was asked for; every other change is noted as
+ * CONF_CHANGE.
  */
-void conf_reload_diff(struct conf *running, struct conf *fresh,
+void conf_reload_diff(const struct conf *running, struct conf *fresh,
 		      struct conf_report *report);
 
 /* Every option with its value and, as a comment, where that is from. */

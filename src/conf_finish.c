@@ -148,14 +148,6 @@ static const struct conf_property *property(const struct conf *c, const char *na
 	return NULL;
 }
 
-static void add_property(struct conf *c, const char *name, char *value, bool secret)
-{
-	c->kafka = mem_resize(c->kafka, c->n_kafka + 1, sizeof(*c->kafka));
-	c->kafka[c->n_kafka++] = (struct conf_property){
-		.name = mem_copy(bytes_str(name)), .value = value, .secret = secret,
-	};
-}
-
 static void finish_sasl(struct conf *c, struct conf_report *report)
 {
 	const struct conf_property *password = property(c, "sasl.password");
@@ -172,7 +164,8 @@ static void finish_sasl(struct conf *c, struct conf_report *report)
 		char *secret = read_secret(c, SECTION_KAFKA, c->kafka_password_file, report);
 
 		if (secret)
-			add_property(c, "sasl.password", secret, true);
+			conf_properties_add(c, "sasl.password", secret, 0);
+		conf_secret_free(secret);
 	}
 }
 
@@ -181,8 +174,7 @@ static void finish_kafka(struct conf *c, struct conf_report *report)
 	const struct conf_origin *at = origin_of(c, SECTION_KAFKA, "bootstrap.servers");
 
 	if (c->kafka_servers)
-		add_property(c, "bootstrap.servers",
-			     mem_copy(bytes_str(c->kafka_servers)), false);
+		conf_properties_add(c, "bootstrap.servers", c->kafka_servers, 0);
 	else if (at->kind == ORIGIN_DEFAULT && !property(c, "test.mock.num.brokers"))
 		SAY(c, report, CONF_MISTAKE, NULL, "[kafka] has no bootstrap.servers, such "
 		    "as localhost:9092");

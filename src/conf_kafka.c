@@ -2,9 +2,12 @@
 #include "conf_kafka.h"
 
 #include <librdkafka/rdkafka.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf.h"
+#include "conf_file.h"
+#include "core/mem.h"
 #include "core/suggest.h"
 #include "io/kafka.h"
 
@@ -158,4 +161,34 @@ bool conf_kafka_try(const struct conf *c, struct err *e)
 	}
 	rd_kafka_destroy(rk);
 	return true;
+}
+
+void conf_properties_add(struct conf *c, const char *name, const char *value, int line)
+{
+	c->kafka = mem_resize(c->kafka, c->n_kafka + 1, sizeof(*c->kafka));
+	c->kafka[c->n_kafka++] = (struct conf_property){
+		.name = mem_copy(bytes_str(name)),
+		.value = mem_copy(bytes_str(value)),
+		.secret = conf_kafka_secret(name),
+		.line = line,
+	};
+}
+
+void conf_properties_clear(struct conf *c)
+{
+	for (size_t i = 0; i < c->n_kafka; i++) {
+		conf_secret_free(c->kafka[i].value);
+		free(c->kafka[i].name);
+	}
+	free(c->kafka);
+	c->kafka = NULL;
+	c->n_kafka = 0;
+}
+
+void conf_properties_copy(struct conf *to, const struct conf *from)
+{
+	conf_properties_clear(to);
+	for (size_t i = 0; i < from->n_kafka; i++)
+		conf_properties_add(to, from->kafka[i].name, from->kafka[i].value,
+				    from->kafka[i].line);
 }

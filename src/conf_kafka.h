@@ -11,6 +11,8 @@
 
 #include "core/err.h"
 
+struct conf;
+
 /*
  * Whether the property may be set to that; `e` says why not, which version of
  * librdkafka says so, and what was probably meant.  It quotes no secret.
@@ -25,7 +27,13 @@ bool conf_kafka_secret(const char *name);
  * that can't be read: has librdkafka make a producer of them, without a
  * broker to connect to, and forgets it.
  */
-struct conf;
 bool conf_kafka_try(const struct conf *c, struct err *e) MUST_CHECK;
+
+/* Adds a property with a copy of its value, and frees them all. */
+void conf_properties_add(struct conf *c, const char *name, const char *value, int line);
+void conf_properties_clear(struct conf *c);
+
+/* Replaces those of `to` by copies of those of `from`. */
+void conf_properties_copy(struct conf *to, const struct conf *from);
 
 #endif

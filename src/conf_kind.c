@@ -22,7 +22,9 @@ struct kind {
 	bool (*parse)(const struct conf_option *o, void *field, const char *text,
 		      struct err *e);
 	void (*print)(const struct conf_option *o, const void *field, struct buf *out);
-	void (*clear)(void *field);	/* NULL: nothing to free */
+	/* Both NULL: the bytes of the field are all there is to it. */
+	void (*clear)(void *field);
+	void (*copy)(void *to, const void *from);	/* over what was cleared */
 };
 
 static bool text_ok(const struct conf_option *o, const char *text, struct err *e)
@@ -82,6 +84,13 @@ static void text_clear(void *field)
 	conf_secret_free(*(char **)field);
 }
 
+static void text_copy(void *to, const void *from)
+{
+	const char *value = *(char *const *)from;
+
+	*(char **)to = value ? mem_copy(bytes_str(value)) : NULL;
+}
+
 static bool patterns_parse(const struct conf_option *o, void *field,
 			   const char *text, struct err *e)
 {
@@ -119,6 +128,17 @@ static void patterns_clear(void *field)
 	for (size_t i = 0; i < list->n; i++)
 		free(list->p[i]);
 	free(list->p);
+}
+
+static void patterns_copy(void *to, const void *from)
+{
+	const struct conf_patterns *old = from;
+	struct conf_patterns *list = to;
+
+	list->n = old->n;
+	list->p = mem_alloc(old->n, sizeof(*list->p));
+	for (size_t i = 0; i < old->n; i++)
+		list->p[i] = mem_copy(bytes_str(old->p[i]));
 }
 
 static bool number_parse(const struct conf_option *o, void *field, const char *text,
@@ -259,14 +279,14 @@ static bool bits_parse(const struct conf_option *o, void *field, const char *tex
 static void bits_print(const struct conf_option *o, const void *field, struct buf *out)
 {
 	unsigned bits = *(const unsigned *)field;
-
 	const char *comma = "";
 
-	for (int i = 0; o->choices[i]; i++)
+	for (int i = 0; o->choices[i]; i++) {
 		if (bits & 1u << i) {
 			buf_printf(out, "%s%s", comma, o->choices[i]);
 			comma = ",";
 		}
+	}
 }
 
 static bool add_database(const struct conf_option *o, struct conf_databases *list,
@@ -324,20 +344,29 @@ static void databases_clear(void *field)
 	free(((struct conf_databases *)field)->db);
 }
 
-static const struct kind kinds[KIND_COUNT] = {
-	[KIND_TEXT] = { sizeof(char *), text_parse, text_print, text_clear },
-	[KIND_PATTERNS] = { sizeof(struct conf_patterns), patterns_parse,
-			    patterns_print, patterns_clear },
-	[KIND_NUMBER] = { sizeof(int64_t), number_parse, number_print, NULL },
-	[KIND_SIZE] = { sizeof(int64_t), size_parse, size_print, NULL },
-	[KIND_DURATION] = { sizeof(int64_t), duration_parse, duration_print, NULL },
-	[KIND_CHOICE] = { sizeof(int), choice_parse, choice_print, NULL },
-	[KIND_BITS] = { sizeof(unsigned), bits_parse, bits_print, NULL },
-	[KIND_DATABASES] = { sizeof(struct conf_databases), databases_parse,
-			     databases_print, databases_clear },
-};
+static void databases_copy(void *to, const void *from)
+{
+	const struct conf_databases *old = from;
+	struct conf_databases *list = to;
 
-#define KIND_SIZE_MAX	64
+	*list = *old;
+	list->db = mem_alloc(old->n, sizeof(*list->db));
+	if (old->n)
+		memcpy(list->db, old->db, old->n * sizeof(*list->db));
+}
+
+static const struct kind kinds[KIND_COUNT] = {
+	[KIND_TEXT] = { sizeof(char *), text_parse, text_print, text_clear, text_copy },
+	[KIND_PATTERNS] = { sizeof(struct conf_patterns), patterns_parse,
+			    patterns_print, patterns_clear, patterns_copy },
+	[KIND_NUMBER] = { sizeof(int64_t), number_parse, number_print },
+	[KIND_SIZE] = { sizeof(int64_t), size_parse, size_print },
+	[KIND_DURATION] = { sizeof(int64_t), duration_parse, duration_print },
+	[KIND_CHOICE] = { sizeof(int), choice_parse, choice_print },
+	[KIND_BITS] = { sizeof(unsigned), bits_parse, bits_print },
+	[KIND_DATABASES] = { sizeof(struct conf_databases), databases_parse,
+			     databases_print, databases_clear, databases_copy },
+};
 
 bool conf_option_parse(const struct conf_option *o, void *base, const char *text,
 		       struct err *e)
@@ -350,16 +379,15 @@ void conf_option_print(const struct conf_option *o, const void *base, struct buf
 	kinds[o->kind].print(o, (const char *)base + o->offset, out);
 }
 
-void conf_option_swap(const struct conf_option *o, void *a, void *b)
+void conf_option_copy(const struct conf_option *o, void *to, const void *from)
 {
-	char room[KIND_SIZE_MAX];
-	size_t size = kinds[o->kind].size;
-	char *fa = (char *)a + o->offset, *fb = (char *)b + o->offset;
+	const struct kind *kind = &kinds[o->kind];
 
-	assert(size <= sizeof(room));
-	memcpy(room, fa, size);
-	memcpy(fa, fb, size);
-	memcpy(fb, room, size);
+	conf_option_clear(o, to);
+	if (kind->copy)
+		kind->copy((char *)to + o->offset, (const char *)from + o->offset);
+	else
+		memcpy((char *)to + o->offset, (const char *)from + o->offset, kind->size);
 }
 
 bool conf_option_same(const struct conf_option *o, const void *a, const void *b)

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "conf.h"
+#include "conf_file.h"
 #include "conf_finish.h"
 #include "conf_kafka.h"
 #include "conf_report.h"
 #include "conf_table.h"
 #include "core/buf.h"
+#include "core/mem.h"
 #include "io/kafka.h"
 
 #define EXIT_CONF	2
@@ -113,8 +115,6 @@ void conf_dump(const struct conf *c, FILE *out)
 
 #define SAY(report, severity, ...)	conf_say(report, severity, NULL, NULL, __VA_ARGS__)
 
-#define SWAP(a, b)	do { __typeof__(a) t = a; a = b; b = t; } while (0)
-
 static void note_option(const struct conf_option *o, const struct conf *running,
 			const struct conf *fresh, struct conf_report *report)
 {
@@ -134,26 +134,19 @@ static void note_option(const struct conf_option *o, const struct conf *running,
 	buf_clear(&to);
 }
 
-/* What can't change stays where it is in memory, too: pointers to it live on. */
-static void keep_option(const struct conf_option *o, struct conf *running, struct conf *fresh)
-{
-	size_t i = conf_option_index(o);
-
-	conf_option_swap(o, running, fresh);
-	SWAP(running->private->origins[i], fresh->private->origins[i]);
-}
-
-static void diff_options(struct conf *running, struct conf *fresh, struct conf_report *report)
+static void diff_options(const struct conf *running, struct conf *fresh,
+			 struct conf_report *report)
 {
 	for (size_t i = 0; i < conf_n_options; i++) {
 		const struct conf_option *o = &conf_options[i];
 
-		if (o->section == SECTION_ROUTE)
+		if (o->section == SECTION_ROUTE || conf_option_same(o, running, fresh))
 			continue;
-		if (!conf_option_same(o, running, fresh))
-			note_option(o, running, fresh, report);
-		if (!(o->flags & OPTION_RELOAD))
-			keep_option(o, running, fresh);
+		note_option(o, running, fresh, report);
+		if (o->flags & OPTION_RELOAD)
+			continue;
+		conf_option_copy(o, fresh, running);
+		fresh->private->origins[i] = running->private->origins[i];
 	}
 }
 
@@ -162,14 +155,21 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static void diff_redis(struct conf *running, struct conf *fresh, struct conf_report *report)
+static void keep_text(char **fresh, const char *running)
+{
+	conf_secret_free(*fresh);
+	*fresh = running ? mem_copy(bytes_str(running)) : NULL;
+}
+
+static void diff_redis(const struct conf *running, struct conf *fresh,
+		       struct conf_report *report)
 {
 	if (!same_text(running->redis_password, fresh->redis_password))
 		SAY(report, CONF_WARNING, "[redis] the password stays; a new one takes a restart");
-	SWAP(running->redis_host, fresh->redis_host);
-	SWAP(running->redis_port, fresh->redis_port);
-	SWAP(running->redis_socket, fresh->redis_socket);
-	SWAP(running->redis_password, fresh->redis_password);
+	keep_text(&fresh->redis_host, running->redis_host);
+	keep_text(&fresh->redis_socket, running->redis_socket);
+	keep_text(&fresh->redis_password, running->redis_password);
+	fresh->redis_port = running->redis_port;
 }
 
 /* Says which properties of `a` are not the same in `b`. */
@@ -190,12 +190,12 @@ static void diff_properties(const struct conf *a, const struct conf *b, bool bot
 	}
 }
 
-static void diff_kafka(struct conf *running, struct conf *fresh, struct conf_report *report)
+static void diff_kafka(const struct conf *running, struct conf *fresh,
+		       struct conf_report *report)
 {
 	diff_properties(running, fresh, true, report);
 	diff_properties(fresh, running, false, report);
-	SWAP(running->kafka, fresh->kafka);
-	SWAP(running->n_kafka, fresh->n_kafka);
+	conf_properties_copy(fresh, running);
 }
 
 static const struct conf_route *route_named(const struct conf *c, const char *name, size_t *at)
@@ -241,7 +241,8 @@ static void diff_routes(const struct conf *running, const struct conf *fresh,
 			SAY(report, CONF_CHANGE, "route %s: gone", running->private->routes[i].name);
 }
 
-void conf_reload_diff(struct conf *running, struct conf *fresh, struct conf_report *report)
+void conf_reload_diff(const struct conf *running, struct conf *fresh,
+		      struct conf_report *report)
 {
 	bool renamed = strcmp(running->namespace, fresh->namespace) != 0;
 

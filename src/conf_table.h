@@ -31,7 +31,7 @@ enum conf_kind {
 	KIND_SIZE,		/* int64_t, bytes */
 	KIND_DURATION,		/* int64_t, ms */
 	KIND_CHOICE,		/* int, index into choices */
-	KIND_BITS,		/* unsigned, bits by choices' index, 0 for the first */
+	KIND_BITS,		/* unsigned, a bit for each of the choices */
 	KIND_DATABASES,		/* struct conf_databases */
 	KIND_COUNT
 };
@@ -118,8 +118,8 @@ void conf_option_print(const struct conf_option *o, const void *base, struct buf
 /* Adds `text`, in quotes where the file's rules ask for them. */
 void conf_text_print(const char *text, struct buf *out);
 
-/* Exchanges the values of two bases. */
-void conf_option_swap(const struct conf_option *o, void *a, void *b);
+/* Replaces the value in one base by a copy of that in another. */
+void conf_option_copy(const struct conf_option *o, void *to, const void *from);
 
 bool conf_option_same(const struct conf_option *o, const void *a, const void *b);
 
