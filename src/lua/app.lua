@@ -10,9 +10,12 @@ local function size_ok(s, least, most)
 	return s ~= nil and #s >= least and #s <= most
 end
 
--- Without its shard a prefix would name keys that no daemon reads.
+-- Whether it ends in a shard, `:{0}`; without one it would name keys that no
+-- daemon reads.
 local function prefix_ok(prefix)
-	return prefix ~= nil and string.find(prefix, '^[^{}]+:{%d+}$') ~= nil
+	local digit, brace = string.byte(prefix, -2, -1)
+	return brace == 125 and digit >= 48 and digit <= 57
+		and string.find(prefix, ':{', 2, true) ~= nil
 end
 
 -- The error for KEYS and the number of arguments; nil when they are right.
@@ -64,19 +67,23 @@ local function watched_db(s)
 	return db
 end
 
--- Tells the daemons when `due` comes before all they wait for.  To be called
--- before the first write: the message leaves after the script either way, and
--- one that an ACL refuses must refuse the whole call.
+-- Redis' clock, microseconds, as a number and as its text.
+local function clock()
+	local t = redis.call('TIME')
+	local text = t[1] .. string.sub('00000' .. t[2], -6)
+	return tonumber(text), text
+end
+
+-- Tells the daemons of a due time before which they wait for nothing.  Both
+-- times are texts.  What is overdue does not count: it may be held back, to
+-- be looked at later.
 --
--- A head that is overdue may be held back (a look at its key comes later), so
--- what they wait for is then the first that is not.
-local function wake(prefix, due, ms)
-	local head = redis.call('ZRANGE', prefix .. ':due', 0, 0, 'WITHSCORES')[2]
-	if head and tonumber(head) <= ms then
-		head = redis.call('ZRANGEBYSCORE', prefix .. ':due', '(' .. int(ms), '+inf',
-			'WITHSCORES', 'LIMIT', 0, 1)[2]
-	end
-	if not head or due < tonumber(head) then
-		redis.call('PUBLISH', prefix .. ':wake', int(due))
+-- To be called before the first write: the message leaves after the script
+-- either way, and one that an ACL refuses must refuse the whole call.
+local function wake(prefix, due, now_us_)
+	local before = redis.call('ZRANGEBYSCORE', prefix .. ':due',
+		'(' .. string.sub(now_us_, 1, -4), due, 'LIMIT', '0', '1')
+	if not before[1] then
+		redis.call('PUBLISH', prefix .. ':wake', due)
 	end
 end

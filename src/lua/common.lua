@@ -14,9 +14,15 @@ local function now_us()
 	return t[1] * 1000000 + t[2]
 end
 
--- A number as a plain decimal; tostring() turns to exponents at 1e14.
+-- A number, or a string that spells one, as a plain decimal: tostring() turns
+-- to exponents at 1e14.  In two halves, since %d is a C long and %.0f is slow.
 local function int(n)
-	return string.format('%.0f', n)
+	n = n + 0
+	if n < 1000000 then
+		return string.format('%d', n)
+	end
+	local high = math.floor(n / 1000000)
+	return string.format('%d%06d', high, n - high * 1000000)
 end
 
 local function bad(text)
@@ -25,35 +31,38 @@ end
 
 -- The number that `s` spells in 1 to 16 plain digits, at most `max`; else nil.
 local function decimal(s, max)
-	if type(s) ~= 'string' or #s == 0 or #s > 16 or string.find(s, '%D') then
+	if not s or #s > 16 or not string.find(s, '^%d+$') then
 		return nil
 	end
 	local n = tonumber(s)
-	if n > max then
-		return nil
-	end
-	return n
+	return n <= max and n or nil
 end
 
--- The due time, ms, of `+ms` or `@ms`, never before now.  nil, text if it is
--- neither or lies beyond the year 9999.
+-- The due time of `+ms` or `@ms`, never before now: as a number of ms and as
+-- its text.  nil, text if it is neither or lies beyond the year 9999.
 local function when(s, us)
-	local now = math.floor(us / 1000)
-	local n = decimal(string.sub(s or '', 2), 9999999999999999)
-	local sign = string.sub(s or '', 1, 1)
-	if not n or (sign ~= '+' and sign ~= '@') then
+	local now, sign = math.floor(us / 1000), string.byte(s or '')
+	local text = string.sub(s or '', 2)
+	local n = decimal(text, 9999999999999999)
+	if not n or (sign ~= 43 and sign ~= 64) then	-- + and @
 		return nil, 'time must be +<ms> or @<ms since 1970>, plain decimals'
 	end
-	if sign == '+' then
+	if sign == 43 then
 		n = n + now
 	end
 	if n > MAX_WHEN then
 		return nil, 'time lies beyond the year 9999'
 	end
-	return n > now and n or now
+	if n <= now then
+		return now, int(now)
+	end
+	return n, sign == 64 and string.byte(text) ~= 48 and text or int(n)
 end
 
 local function pct(s)
+	if string.find(s, '^[!-$&-~]*$') then
+		return s
+	end
 	return (string.gsub(s, '[^!-$&-~]', function(c)
 		return string.format('%%%02X', string.byte(c))
 	end))
@@ -61,10 +70,10 @@ end
 
 -- birth and attempt are numbers or decimal strings.
 local function ce_id(member, birth, attempt)
-	if string.sub(member, 1, 2) == 'e:' then
+	if string.byte(member) == 101 then	-- e
 		member = 'k:' .. string.match(member, '^e:%d*:(.*)$')
 	end
-	return pct(member) .. '@' .. int(tonumber(birth)) .. '.' .. int(tonumber(attempt))
+	return pct(member) .. '@' .. int(birth) .. '.' .. int(attempt)
 end
 
 -- Where `member` is claimed or parked: `<slot>:<seq>`, its envelope, and the

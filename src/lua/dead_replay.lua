@@ -27,6 +27,15 @@ local function obituary_open(obituary)
 	return record and string.sub(obituary, from, to), record
 end
 
+local function has_topic(fields)
+	for i = 1, #fields, 2 do
+		if fields[i] == 't' then
+			return true
+		end
+	end
+	return false
+end
+
 -- The new member, its birth and record; nil when it can't live again.
 local function reborn(obituary, us)
 	local member, record = obituary_open(obituary)
@@ -38,10 +47,10 @@ local function reborn(obituary, us)
 	local key = string.match(member, '^k(:%d+:.+)$') or string.match(member, '^e:%d+(:%d+:.+)$')
 	if key then
 		member = 'e:' .. int(birth) .. key
-	elseif string.sub(member, 1, 2) ~= 's:' or fields[1] ~= 't' then
+	elseif string.sub(member, 1, 2) ~= 's:' or not has_topic(fields) then
 		return nil
 	end
-	return member, birth, record_pack(birth, 0, { string.sub(record, 12) })
+	return member, birth, record_pack(birth, 0, string.sub(record, 12))
 end
 
 local function lapse_dead_replay(keys, argv)
@@ -58,7 +67,7 @@ local function lapse_dead_replay(keys, argv)
 	if not obituary then
 		return redis.error_reply('LAPSE_NOTFOUND no dead letter has this ce_id')
 	end
-	local us = now_us()
+	local us, now = clock()
 	local member, birth, record = reborn(obituary, us)
 	if not member then
 		return redis.error_reply('LAPSE_BADRECORD the dead letter is unreadable')
@@ -66,11 +75,11 @@ local function lapse_dead_replay(keys, argv)
 	if redis.call('ZSCORE', prefix .. ':due', member) or in_flight(prefix, member) then
 		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
 	end
-	local due = math.floor(us / 1000)
-	wake(prefix, due, due)
+	local due = string.sub(now, 1, -4)
+	wake(prefix, due, now)
 	redis.call('ZREM', prefix .. ':dead', name)
 	redis.call('HDEL', prefix .. ':why', name)
 	redis.call('ZADD', prefix .. ':due', due, member)
 	redis.call('HSET', prefix .. ':rec', member, record)
-	return { 'replayed', int(due), ce_id(member, birth, 0) }
+	return { 'replayed', due, ce_id(member, birth, 0) }
 end

@@ -40,7 +40,7 @@ local function lapse_del(keys, argv)
 	if due then
 		redis.call('ZREM', prefix .. ':due', member)
 		redis.call('HDEL', prefix .. ':rec', member)
-		local ms = now_us() / 1000
+		local ms = math.floor(now_us() / 1000)
 		if tonumber(due) <= ms then
 			-- The key may have expired, and its notification be on
 			-- the way: what we call cancelled must not be sent.

@@ -2,13 +2,14 @@
 --
 -- record - the packed form of an event (docs/protocol.md, "Record").
 
--- `fields` is a list of packed fields (record_field), the payload last.
 local function record_field(tag, value)
-	return tag .. struct.pack('>I2', #value) .. value
+	return struct.pack('>c1I2', tag, #value) .. value
 end
 
+-- `fields` are packed (record_field), one behind the other in one string, and
+-- the last may be the payload: its tag and bytes alone.
 local function record_pack(birth, attempt, fields)
-	return struct.pack('>I1I8I2', 1, birth, attempt) .. table.concat(fields)
+	return struct.pack('>I1I8I2', 1, birth, attempt) .. fields
 end
 
 -- Birth and attempt alone, cheaply; nil when there is no readable head.

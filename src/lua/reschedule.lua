@@ -18,15 +18,15 @@ local function lapse_reschedule(keys, argv)
 	end
 	local prefix, member = keys[1], 's:' .. argv[1]
 	redis.call('SELECT', NSDB)
-	local us = now_us()
-	local due, late = when(argv[2], us)
+	local us, now = clock()
+	local due, text = when(argv[2], us)
 	if not due then
-		return bad(late)
+		return bad(text)
 	end
 	if not redis.call('ZSCORE', prefix .. ':due', member) then
 		return { in_flight(prefix, member) and 'in-flight' or 'not-found' }
 	end
-	wake(prefix, due, math.floor(us / 1000))
-	redis.call('ZADD', prefix .. ':due', 'XX', due, member)
-	return { 'rescheduled', int(due) }
+	wake(prefix, text, now)
+	redis.call('ZADD', prefix .. ':due', 'XX', text, member)
+	return { 'rescheduled', text }
 end

@@ -15,19 +15,18 @@ local MAX_HEADERS = 32
 local MAX_HEADER = 8192		-- bytes of its value
 
 local function topic_ok(s)
-	return size_ok(s, 1, 249) and s ~= '.' and s ~= '..'
-		and not string.find(s, '[^A-Za-z0-9._-]')
+	return #s <= 249 and s ~= '.' and s ~= '..' and string.find(s, '^[%w._-]+$')
 end
 
 local function header_ok(name)
-	return size_ok(name, 1, 255) and not string.find(name, '[^A-Za-z0-9._-]')
+	return #name <= 255 and string.find(name, '^[%w._-]+$')
 		and string.sub(name, 1, 3) ~= 'ce_' and name ~= 'content-type'
 end
 
--- Appends what the options say to the record's fields.  Gives whether `nx`
--- was asked for, or nil and the error.
-local function schedule_options(argv, fields)
-	local nx, headers, given = false, 0, {}
+-- The packed fields that the options ask for, and whether `nx` was; nil and
+-- the error when one is wrong.
+local function schedule_options(argv)
+	local fields, nx, headers, given = {}, false, 0, {}
 	for i = 6, #argv, 2 do
 		local name, value = argv[i], argv[i + 1]
 		if name == 'nx' then
@@ -45,13 +44,10 @@ local function schedule_options(argv, fields)
 			if not header_ok(header) then
 				return nil, bad('header name must be 1 to 255 of A-Za-z0-9._-, not ce_* or content-type')
 			end
-			headers = headers + 1
-			if headers > MAX_HEADERS then
-				return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
-			end
 			if #value > MAX_HEADER then
 				return nil, bad('header value must be at most ' .. MAX_HEADER .. ' bytes')
 			end
+			headers = headers + 1
 			fields[#fields + 1] = record_field('h', header .. '\0' .. value)
 		else
 			return nil, bad_option(name)
@@ -61,16 +57,15 @@ local function schedule_options(argv, fields)
 		end
 		given[name] = true
 	end
-	return nx
+	if headers > MAX_HEADERS then
+		return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
+	end
+	return table.concat(fields), nx
 end
 
-local function lapse_schedule(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 5)
-	if wrong then
-		return wrong
-	end
-	local prefix, id, topic, key, payload = keys[1], argv[1], argv[3], argv[4], argv[5]
-	if not size_ok(id, 1, MAX_NAME) then
+-- The error for the arguments before the options; nil when they are right.
+local function schedule_wrong(id, topic, key, payload)
+	if #id == 0 or #id > MAX_NAME then
 		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
 	end
 	if not topic_ok(topic) then
@@ -82,35 +77,40 @@ local function lapse_schedule(keys, argv)
 	if #payload > MAX_PAYLOAD then
 		return bad('payload must be at most ' .. MAX_PAYLOAD .. ' bytes')
 	end
-	local fields = { record_field('t', topic) }
-	if key ~= '' then
-		fields[2] = record_field('k', key)
+end
+
+local function lapse_schedule(keys, argv)
+	local prefix, id, topic, key, payload = keys[1], argv[1], argv[3], argv[4], argv[5]
+	local wrong = bad_call(keys, argv, 1, 5) or schedule_wrong(id, topic, key, payload)
+	if wrong then
+		return wrong
 	end
-	local nx = false
+	local more, nx = '', false
 	if #argv > 5 then
-		nx, wrong = schedule_options(argv, fields)
-		if wrong then
-			return wrong
+		more, nx = schedule_options(argv)
+		if not more then
+			return nx
 		end
 	end
-	fields[#fields + 1] = 'p' .. payload
-
 	redis.call('SELECT', NSDB)
-	local us = now_us()
-	local due, late = when(argv[2], us)
+	local us, now = clock()
+	local due, text = when(argv[2], us)
 	if not due then
-		return bad(late)
+		return bad(text)
 	end
-	local member, birth = 's:' .. id, us
-	if nx and (redis.call('ZSCORE', prefix .. ':due', member) or in_flight(prefix, member)) then
+	local member, shadow = 's:' .. id, prefix .. ':due'
+	if nx and (redis.call('ZSCORE', shadow, member) or in_flight(prefix, member)) then
 		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
 	end
-	wake(prefix, due, math.floor(us / 1000))
-	local is_new = redis.call('ZADD', prefix .. ':due', due, member) == 1
+
+	wake(prefix, text, now)
+	local is_new = redis.call('ZADD', shadow, text, member) == 1
 	if not is_new then
 		local old = record_head(redis.call('HGET', prefix .. ':rec', member))
-		birth = math.max(us, (old or 0) + 1)
+		us = math.max(us, (old or 0) + 1)
+		now = int(us)
 	end
-	redis.call('HSET', prefix .. ':rec', member, record_pack(birth, 0, fields))
-	return { is_new and 'scheduled' or 'replaced', int(due), ce_id(member, birth, 0) }
+	redis.call('HSET', prefix .. ':rec', member, record_pack(us, 0, struct.pack('>c1I2', 't', #topic)
+		.. topic .. (key ~= '' and record_field('k', key) or '') .. more .. 'p' .. payload))
+	return { is_new and 'scheduled' or 'replaced', text, pct(member) .. '@' .. now .. '.0' }
 end

@@ -45,8 +45,8 @@ local function move_aside(prefix, member, score, record, us)
 	local birth = record_head(record)
 	local aside = 'e:' .. int(birth or us) .. string.sub(member, 2)
 	redis.call('ZADD', prefix .. ':due', score, aside)
-	redis.call('HSET', prefix .. ':rec', aside, record or record_pack(us, 0, {}))
-	redis.call('ZADD', prefix .. ':seen', int(us / 1000), member)
+	redis.call('HSET', prefix .. ':rec', aside, record or record_pack(us, 0, ''))
+	redis.call('ZADD', prefix .. ':seen', int(math.floor(us / 1000)), member)
 end
 
 local function lapse_setex(keys, argv)
@@ -70,35 +70,34 @@ local function lapse_setex(keys, argv)
 	if not db then
 		return none
 	end
-	local us = now_us()
-	local ms = math.floor(us / 1000)
-	local due, late = when(string.find(argv[1], '^%d') and '+' .. argv[1] or argv[1], us)
+	local us, now = clock()
+	local due, text = when(string.find(argv[1], '^%d') and '+' .. argv[1] or argv[1], us)
 	if not due then
-		return bad(late)
+		return bad(text)
 	end
-	if due <= ms then
+	if due <= math.floor(us / 1000) then
 		return bad('ttl must end in the future')
 	end
 
 	local member, birth = 'k:' .. int(db) .. ':' .. key, us
 	local score = redis.call('ZSCORE', prefix .. ':due', member)
 	local record = score and redis.call('HGET', prefix .. ':rec', member)
-	local aside = score and tonumber(score) <= ms and expired(db, key)
+	local aside = score and tonumber(score) * 1000 <= us and expired(db, key)
 	if record then
 		birth = math.max(us, (record_head(record) or 0) + 1)
 	end
-	wake(prefix, due, ms)
+	wake(prefix, text, now)
 
 	redis.call('SELECT', db)
-	redis.call('SET', key, value, 'PXAT', due)
+	redis.call('SET', key, value, 'PXAT', text)
 	redis.call('SELECT', NSDB)
 	if aside then
 		move_aside(prefix, member, score, record, us)
 	end
-	redis.call('ZADD', prefix .. ':due', due, member)
-	local answer = { score and not aside and 'replaced' or 'set', int(due), '' }
+	redis.call('ZADD', prefix .. ':due', text, member)
+	local answer = { score and not aside and 'replaced' or 'set', text, '' }
 	if given.copy ~= '0' then
-		redis.call('HSET', prefix .. ':rec', member, record_pack(birth, 0, { 'p' .. value }))
+		redis.call('HSET', prefix .. ':rec', member, record_pack(birth, 0, 'p' .. value))
 		answer[3] = ce_id(member, birth, 0)
 	elseif record then
 		redis.call('HDEL', prefix .. ':rec', member)
