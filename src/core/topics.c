@@ -619,6 +619,11 @@ size_t topics_flying(const struct topics *ts)
 	return ts->flying;
 }
 
+size_t topics_count(const struct topics *ts)
+{
+	return ts->count;
+}
+
 size_t topics_parked_count(const struct topics *ts)
 {
 	return ts->stopped;

@@ -113,5 +113,6 @@ usec_t topic_retry_at(const struct topic *t);
 usec_t topic_pause(const struct topic *t);
 size_t topics_flying(const struct topics *ts);
 size_t topics_parked_count(const struct topics *ts);	/* topics not FLOWS */
+size_t topics_count(const struct topics *ts);		/* topics known */
 
 #endif

@@ -57,4 +57,13 @@ static inline int unit_run(Suite *suite)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* The same for a suite of one case. */
+static inline int unit_main(const char *name, TCase *tests)
+{
+	Suite *suite = suite_create(name);
+
+	suite_add_tcase(suite, tests);
+	return unit_run(suite);
+}
+
 #endif
