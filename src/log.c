@@ -29,6 +29,8 @@ struct fold {
 	enum log_event event;
 	enum log_level level;
 	uint64_t subject;	/* hash; 0: the event as a whole */
+	char about[64];		/* the subject itself, as far as it fits */
+	size_t about_n;
 	msec_t written;
 	uint64_t count;
 };
@@ -445,18 +447,21 @@ static void report_fold(struct log *log, struct fold *f)
 	if (n == 0)
 		return;
 	log_begin_about(&l, log, LOG_LOG_REPEATED, f->level, bytes_none,
-			"%s came again, %llu times", log_event_name(f->event),
-			(unsigned long long)n);
+			"%llu more lines of %s were folded", (unsigned long long)n,
+			log_event_name(f->event));
 	log_str(&l, "of", log_event_name(f->event));
+	if (f->about_n)
+		log_bytes(&l, "about", bytes_of(f->about, f->about_n));
 	log_uint(&l, "repeated", n);
 	log_end(&l);
 }
 
 /* The fold of event and subject; a new one is `used` and not within. */
-static struct fold *find_fold(struct log *log, enum log_event event, uint64_t subject,
+static struct fold *find_fold(struct log *log, enum log_event event, struct bytes about,
 			      msec_t now)
 {
 	struct fold *spare = NULL;
+	uint64_t subject = hash(about);
 
 	for (size_t i = 0; i < FOLDS; i++) {
 		struct fold *f = &log->folds[i];
@@ -470,8 +475,11 @@ static struct fold *find_fold(struct log *log, enum log_event event, uint64_t su
 		return &log->whole[event];
 	if (spare->used)
 		report_fold(log, spare);
+	about = cut(about, sizeof(spare->about));
 	*spare = (struct fold){ .used = true, .event = event, .subject = subject,
-				.written = now - LOG_FOLD_MS };
+				.about_n = about.n, .written = now - LOG_FOLD_MS };
+	if (about.n)
+		memcpy(spare->about, about.p, about.n);
 	return spare;
 }
 
@@ -480,7 +488,7 @@ static bool pass_fold(struct log *log, enum log_event event, enum log_level leve
 		      struct bytes subject, uint64_t *repeated)
 {
 	msec_t now = log->now();
-	struct fold *f = find_fold(log, event, hash(subject), now);
+	struct fold *f = find_fold(log, event, subject, now);
 
 	if (f->used && within(f, now)) {
 		f->count++;

@@ -31,8 +31,6 @@
 	X(SLOT_LEFT, "slot.left", INFO, "the slot was given back") \
 	X(BATCH_ADOPTED, "batch.adopted", INFO, "a batch of an instance that is gone was taken over") \
 	X(BATCH_GONE, "batch.gone", WARN, "a batch was no longer in Redis when it was to be settled") \
-	X(CLAIM_BATCH, "claim.batch", DEBUG, "due entries were claimed") \
-	X(SWEEP_PASS, "sweep.pass", DEBUG, "a sweep pass ended") \
 	X(KAFKA_READY, "kafka.ready", INFO, "the Kafka cluster answers") \
 	X(KAFKA_UNREACHABLE, "kafka.unreachable", WARN, "no broker can be reached; events wait in Redis") \
 	X(KAFKA_ERROR, "kafka.error", WARN, "the Kafka client reports an error") \

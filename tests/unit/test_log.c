@@ -156,14 +156,14 @@ START_TEST(the_level_can_be_changed)
 	make(LOG_JSON, LOG_INFO);
 	ck_assert(log_wants(log_, LOG_INFO));
 	ck_assert(!log_wants(log_, LOG_DEBUG));
-	log_begin(&l, log_, LOG_CLAIM_BATCH, "x");
+	log_begin_about(&l, log_, LOG_SLOT_JOINED, LOG_DEBUG, bytes_none, "x");
 	log_int(&l, "a", 1);
 	log_end(&l);
 	ck_assert_str_eq(written(), "");
 	log_set_level(log_, LOG_DEBUG);
-	log_begin(&l, log_, LOG_CLAIM_BATCH, "x");
+	log_begin_about(&l, log_, LOG_SLOT_JOINED, LOG_DEBUG, bytes_none, "x");
 	log_end(&l);
-	ck_assert_has(written(), "claim.batch");
+	ck_assert_has(written(), "slot.joined");
 	log_set_level(log_, LOG_ERROR);
 	write_event(LOG_REDIS_LOST, NULL);
 	ck_assert_str_eq(written(), "");
@@ -213,13 +213,14 @@ START_TEST(a_repeat_that_stays_away_is_told_of_too)
 	json_decref(j);
 	log_settle(log_);
 	ck_assert_str_eq(written(), "");
-	write_event(LOG_REDIS_LOST, NULL);
-	write_event(LOG_REDIS_LOST, NULL);
+	write_event(LOG_REDIS_LOST, "subscription");
+	write_event(LOG_REDIS_LOST, "subscription");
 	json_decref(line());
 	log_free(log_);
 	log_ = NULL;
 	j = line();
 	ck_assert_str_eq(str(j, "event"), "log.repeated");
+	ck_assert_str_eq(str(j, "about"), "subscription");
 	json_decref(j);
 }
 END_TEST
