@@ -508,6 +508,7 @@ static void start_bridge(struct daemon *d)
 	snprintf(d->prefix, sizeof d->prefix, "%s:{0}", d->conf->namespace);
 	d->event_conf.shard = bytes_str(d->prefix);
 	d->event_conf.source = bytes_str(d->conf->source);
+	d->event_conf.mode = (enum route_mode)d->conf->mode;
 	d->bridge = bridge_new(&bc, d->conf->routes, seed, clock_now());
 	d->server = server_new(d->loop, d->conf, d->prefix, d->log, &server_handlers, d);
 	d->calls = calls_new(server_worker(d->server), d->bridge, &cc, &calls_handlers, d);

@@ -325,7 +325,7 @@ bool event_build(const struct event *e, const struct event_conf *conf,
 	m->key = key_make(e, a.id, &room->text);
 	m->value = e->record.payload.p ? e->record.payload : bytes_of("", 0);
 	m->nheaders = 0;
-	switch (e->route ? e->route->mode : ROUTE_BINARY) {
+	switch (e->route ? e->route->mode : conf->mode) {
 	case ROUTE_BINARY:
 		binary(&a, m);
 		break;

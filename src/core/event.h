@@ -6,8 +6,8 @@
  *   member + envelope --event_read--> struct event --event_build--> message
  *
  * Between the two the caller may look at the event and drop it (`inferred`).
- * CloudEvents 1.0, Kafka binding.  Binary mode, the default and that of every
- * scheduled event, has these headers in this order:
+ * CloudEvents 1.0, Kafka binding.  Binary mode, the default, has these headers
+ * in this order:
  *
  *   ce_specversion ce_id ce_source ce_type ce_time ce_subject content-type
  *   ce_lapsetrigger ce_lapsecertainty ce_lapseattempt ce_lapseshard
@@ -48,6 +48,7 @@ struct event {
 struct event_conf {
 	struct bytes source;	/* ce_source, not empty */
 	struct bytes shard;	/* its prefix, such as lapse:{0} */
+	enum route_mode mode;	/* of scheduled events */
 };
 
 /* Where the bytes of a message are; zeroed at first, reused ever after. */
