@@ -608,7 +608,7 @@ static void claim_counted(struct bridge *b, struct batch *batch,
 	b->counters.claimed += a->n;
 	b->counters.absorbed += a->absorbed;
 	b->counters.followed += a->followed;
-	claims_answer(&b->claims, a->next, now);
+	claims_answer(&b->claims, a->next, a->n, now);
 	/* A batch that was read again does not tell the next due time. */
 	if (batch->resent)
 		claims_sweep(&b->claims, now);

@@ -32,7 +32,7 @@ void claims_sweep(struct claims *c, usec_t now)
 
 static usec_t after_the_others(const struct claims *c, unsigned rank, usec_t at)
 {
-	if (rank == 0)
+	if (rank == 0 || c->stand_in)
 		return at;
 	at += rank * c->grace;
 	return at > c->last + c->grace ? at : c->last + c->grace;
@@ -68,8 +68,9 @@ enum trigger claims_ask(struct claims *c, usec_t now)
 	return TRIGGER_SWEEP;
 }
 
-void claims_answer(struct claims *c, msec_t next, usec_t now)
+void claims_answer(struct claims *c, msec_t next, size_t found, usec_t now)
 {
+	c->stand_in = found > 0;
 	c->asked = false;
 	c->woken = c->meanwhile >= 0 && sooner(next, c->meanwhile) == c->meanwhile;
 	c->next = sooner(next, c->meanwhile);

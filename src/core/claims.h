@@ -15,6 +15,7 @@
 #define LAPSED_CORE_CLAIMS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "core/event.h"
 #include "core/rclock.h"
@@ -28,6 +29,7 @@ struct claims {
 	msec_t meanwhile;	/* the earliest wake since then; -1: none */
 	usec_t sweep_at;
 	usec_t last;		/* when the last answer came */
+	bool stand_in;		/* the others leave work undone: act as the first */
 };
 
 /* The first sweep is due at once. */
@@ -43,8 +45,12 @@ usec_t claims_at(const struct claims *c, const struct rclock *clock, unsigned ra
 /* A claim is made; what for. */
 enum trigger claims_ask(struct claims *c, usec_t now);
 
-/* The answer, with the due time of the new head or -1. */
-void claims_answer(struct claims *c, msec_t next, usec_t now);
+/*
+ * The answer, with the due time of the new head or -1.  `found` entries after
+ * the others had their time means that they don't work, which is long before
+ * their lease ends; one empty answer, that they do.
+ */
+void claims_answer(struct claims *c, msec_t next, size_t found, usec_t now);
 
 /* No answer; the next claim is wanted at once. */
 void claims_lost(struct claims *c, usec_t now);

@@ -18,7 +18,7 @@ static void setup(void)
 	rclock_sample(&rclock, BASE * USEC_PER_MSEC, 0);
 	claims_init(&claims, GRACE, SWEEP, 0);
 	claims_ask(&claims, 0);
-	claims_answer(&claims, -1, 0);
+	claims_answer(&claims, -1, 0, 0);
 }
 
 static usec_t at(unsigned rank, usec_t heard)
@@ -44,7 +44,7 @@ END_TEST
 START_TEST(the_head_arms_the_timer)
 {
 	claims_ask(&claims, 0);
-	claims_answer(&claims, BASE + 700, 0);
+	claims_answer(&claims, BASE + 700, 0, 0);
 	ck_assert_int_eq(at(0, USEC_NEVER), 700 * USEC_PER_MSEC);
 	ck_assert_int_eq(claims_ask(&claims, 700 * USEC_PER_MSEC), TRIGGER_TIMER);
 }
@@ -53,7 +53,7 @@ END_TEST
 START_TEST(each_rank_waits_for_the_ones_before)
 {
 	claims_ask(&claims, 0);
-	claims_answer(&claims, BASE + 700, 0);
+	claims_answer(&claims, BASE + 700, 0, 0);
 	ck_assert_int_eq(at(2, USEC_NEVER), 700 * USEC_PER_MSEC + 2 * GRACE);
 }
 END_TEST
@@ -61,9 +61,20 @@ END_TEST
 START_TEST(later_ranks_ask_once_per_grace)
 {
 	claims_ask(&claims, 0);
-	claims_answer(&claims, BASE - 500, 0);	/* overdue, but not theirs */
+	claims_answer(&claims, BASE - 500, 0, 0);	/* overdue, but not theirs */
 	ck_assert_int_eq(at(1, USEC_NEVER), GRACE);
 	ck_assert_int_lt(at(0, USEC_NEVER), 1);
+}
+END_TEST
+
+START_TEST(whoever_finds_work_undone_stands_in)
+{
+	claims_ask(&claims, 0);
+	claims_answer(&claims, BASE + 700, 3, 0);
+	ck_assert_int_eq(at(2, USEC_NEVER), 700 * USEC_PER_MSEC);
+	claims_ask(&claims, 0);
+	claims_answer(&claims, BASE + 700, 0, 0);
+	ck_assert_int_eq(at(2, USEC_NEVER), 700 * USEC_PER_MSEC + 2 * GRACE);
 }
 END_TEST
 
@@ -77,7 +88,7 @@ END_TEST
 START_TEST(a_wake_brings_the_timer_forward)
 {
 	claims_ask(&claims, 0);
-	claims_answer(&claims, BASE + 700, 0);
+	claims_answer(&claims, BASE + 700, 0, 0);
 	claims_wake(&claims, BASE + 900);
 	ck_assert_int_eq(at(0, USEC_NEVER), 700 * USEC_PER_MSEC);
 	claims_wake(&claims, BASE + 300);
@@ -90,11 +101,11 @@ START_TEST(a_wake_during_a_claim_outlives_its_answer)
 {
 	claims_ask(&claims, 0);
 	claims_wake(&claims, BASE + 300);
-	claims_answer(&claims, -1, 0);
+	claims_answer(&claims, -1, 0, 0);
 	ck_assert_int_eq(at(0, USEC_NEVER), 300 * USEC_PER_MSEC);
 	claims_ask(&claims, 0);
 	claims_wake(&claims, BASE + 300);
-	claims_answer(&claims, BASE + 200, 0);
+	claims_answer(&claims, BASE + 200, 0, 0);
 	ck_assert_int_eq(at(0, USEC_NEVER), 200 * USEC_PER_MSEC);
 }
 END_TEST
@@ -142,6 +153,7 @@ int main(void)
 	tcase_add_test(tests, the_head_arms_the_timer);
 	tcase_add_test(tests, each_rank_waits_for_the_ones_before);
 	tcase_add_test(tests, later_ranks_ask_once_per_grace);
+	tcase_add_test(tests, whoever_finds_work_undone_stands_in);
 	tcase_add_test(tests, a_heard_key_is_asked_for_at_once);
 	tcase_add_test(tests, a_wake_brings_the_timer_forward);
 	tcase_add_test(tests, a_wake_during_a_claim_outlives_its_answer);
