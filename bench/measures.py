@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The benchmarks themselves.
+
+Each takes a Lab and whether to be quick, and returns a dictionary: `rows` for
+the table, as (what, figure, target or None, whether it is met or None), and
+the raw figures beside them.
+"""
+
+import statistics
+import time
+
+from lab import PREFIX, Failed, cpu_s, memory_kb, until
+
+HOUR = 3600000      # ms
+
+
+def at_most(what, figure, target, unit=""):
+    return (what, f"{figure:.4g}{unit}", f"<= {target:g}{unit}", figure <= target)
+
+
+def at_least(what, figure, target, unit=""):
+    return (what, f"{figure:.4g}{unit}", f">= {target:g}{unit}", figure >= target)
+
+
+def plain(what, figure, unit=""):
+    text = f"{figure:,.0f}" if abs(figure) >= 1000 else f"{figure:.4g}"
+    return (what, text + unit, None, None)
+
+
+def rate(result):
+    return result["events"] / result["seconds"]
+
+
+def wait_drained(lab, limit=600):
+    """Until nothing is due or open; returns when that was so."""
+    end = time.time() + limit
+    while lab.pending() or lab.open_batches():
+        if time.time() > end:
+            raise Failed(f"{lab.pending()} events are still there after {limit} s")
+        time.sleep(0.01)
+    return time.time()
+
+
+def check_all(got, n):
+    if got["events"] != n or got["early"] or got["foreign"]:
+        raise Failed(f"of {n} events {got['events']} arrived, {got['early']} of them early, "
+                     f"{got['foreign']} that nobody sent")
+
+
+# -- lateness
+
+def lateness(lab, quick, kinds=("scheduled", "watched")):
+    """1,000 events a second, half scheduled events and half watched keys."""
+    seconds = 10 if quick else 60
+    result = {"seconds": seconds, "rows": []}
+    for kind in kinds:
+        result[kind] = figures = _lateness(lab, kind, seconds)
+        seen, own = figures["consumer"], figures["daemon"]
+        result["rows"] += [
+            at_most(f"{kind}: due to acknowledged, p50", own["lateness_total_p50_ms"], 2, " ms"),
+            at_most(f"{kind}: due to acknowledged, p99", own["lateness_total_p99_ms"], 10, " ms"),
+            plain(f"{kind}: due to seen by a consumer, p50", seen["lateness_p50_ms"], " ms"),
+            plain(f"{kind}: due to seen by a consumer, p99", seen["lateness_p99_ms"], " ms"),
+            at_most(f"{kind}: early", seen["early"] + own["early"], 0),
+            plain(f"{kind}: CPU of lapsed", figures["cpu_percent"], " %"),
+        ]
+    return result
+
+
+def _lateness(lab, kind, seconds):
+    per_second = 1000
+    n = per_second * seconds
+    how, name = {"scheduled": ("schedule", ""), "watched": ("setex", "watched:")}[kind]
+    lab.clean()
+    lab.run("load", how="keys", n=100000, letter="o", min=HOUR, max=2 * HOUR)
+    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
+        daemon.ready()
+        # The first events find out where the topic is; they are not counted.
+        lab.run("load", how=how, topic=topic, n=100, letter="w", min=1, max=300)
+        until(lambda: not lab.pending() and not lab.open_batches(), "the first events", 30)
+        before = daemon.cpu_s()
+        consumer = lab.begin("consume", topic=topic, n=n, name=name, limit=seconds + 30)
+        lab.run("load", how=how, topic=topic, n=n, rate=per_second, min=1000, max=3000)
+        seen = lab.end(consumer)
+        cpu = daemon.cpu_s() - before
+        daemon.stop()
+        own = daemon.stats()
+    if seen["events"] != n:
+        raise Failed(f"{n} events were made, {seen['events']} arrived")
+    return {"consumer": seen, "daemon": own, "cpu_percent": 100 * cpu / (seconds + 2)}
+
+
+# -- sustained
+
+def sustained(lab, quick):
+    """Claim, produce, settle against what Redis and Kafka do alone."""
+    n, rounds = (200000, 2) if quick else (500000, 5)
+    result = {"events": n, "rounds": []}
+    for _ in range(rounds):
+        result["rounds"].append(_round(lab, n))
+    best = max(result["rounds"], key=lambda r: r["ratio"])
+    result["ratio"] = statistics.median(r["ratio"] for r in result["rounds"])
+    middle = min(result["rounds"], key=lambda r: abs(r["ratio"] - result["ratio"]))
+    result["rows"] = [
+        plain("R: claim and settle alone", middle["redis"], " events/s"),
+        plain("P: bare producer", middle["kafka"], " events/s"),
+        plain("the limit, 1/(1/R + 1/P)", middle["limit"], " events/s"),
+        plain("lapsed: due to acknowledged and settled", middle["lapsed"], " events/s"),
+        at_least(f"ratio, median of {rounds} rounds", result["ratio"], 0.9),
+        plain("ratio, best round", best["ratio"]),
+        plain("CPU of lapsed", middle["lapsed_cpu_us"], " us/event"),
+        plain("CPU of Redis", middle["redis_cpu_us"], " us/event"),
+        plain("CPU of Kafka", middle["kafka_cpu_us"], " us/event"),
+    ]
+    return result
+
+
+class Used:
+    """CPU that processes use from now on, us per event."""
+
+    def __init__(self, **pids):
+        self.pids = pids
+        self.before = {name: cpu_s(pid) for name, pid in pids.items()}
+
+    def per_event(self, n):
+        return {f"{name}_cpu_us": 1e6 * (cpu_s(pid) - self.before[name]) / n
+                for name, pid in self.pids.items()}
+
+
+def redis_alone(lab, n, limit=500):
+    lab.clean()
+    lab.run("load", how="direct", n=n, min=-1000, max=-1)
+    used = Used(redis=lab.redis.process.pid)
+    got = lab.run("claim", limit=limit)
+    return {"rate": rate(got), **used.per_event(n), "client_cpu_us": 1e6 * got["cpu_s"] / n}
+
+
+def kafka_alone(lab, n, window=10000, **settings):
+    more = ",".join(f"{k}:{v}" for k, v in settings.items())
+    with lab.topic() as topic:
+        used = Used(kafka=lab.broker.pid)
+        got = lab.run("produce", n=n, topic=topic, window=window, **({"set": more} if more else {}))
+        return {"rate": rate(got), **used.per_event(n), "client_cpu_us": 1e6 * got["cpu_s"] / n}
+
+
+def _round(lab, n, **options):
+    redis = redis_alone(lab, n, options.get("claim_limit", 500))
+    kafka = kafka_alone(lab, n, options.get("max_inflight", 10000), **options.get("kafka", {}))
+    drained = drain(lab, n, **options)
+    together = 1 / (1 / redis["rate"] + 1 / kafka["rate"])
+    return {"redis": redis["rate"], "kafka": kafka["rate"], "limit": together, **drained,
+            "ratio": drained["lapsed"] / together, "redis_alone": redis, "kafka_alone": kafka}
+
+
+def drain(lab, n, **options):
+    """A backlog through one daemon, from its first claim to its last settle."""
+    lab.clean()
+    with lab.topic() as topic:
+        lab.run("load", how="direct", topic=topic, n=n, min=-1000, max=-1)
+        servers = Used(redis=lab.redis.process.pid, kafka=lab.broker.pid)
+        with lab.daemon(topic=topic, **options) as daemon:
+            until(lambda: lab.pending() < n, "the first claim", limit=30, pause=0.001)
+            start = time.time()
+            seconds = wait_drained(lab) - start
+            used = {**servers.per_event(n), "lapsed_cpu_us": 1e6 * daemon.cpu_s() / n}
+            first = start - daemon.started
+            most = memory_kb(daemon.pid, "VmHWM")
+            daemon.stop()
+            stats = daemon.stats()
+        if stats["acknowledged"] != n or stats["settled"] != n:
+            raise Failed(f"{n} events were due, {stats['acknowledged']} acknowledged, "
+                         f"{stats['settled']} settled")
+    return {"lapsed": n / seconds, "seconds": seconds, "first_claim_s": first, "rss_kb": most,
+            **used}
+
+
+# -- backlog
+
+def backlog(lab, quick):
+    """A daemon comes back to a million events that are overdue."""
+    n = 200000 if quick else 1000000
+    lab.clean()
+    with lab.topic() as topic:
+        lab.run("load", how="direct", topic=topic, n=n, min=-60000, max=-1)
+        consumer = lab.begin("consume", topic=topic, n=n, limit=300)
+        ping = lab.begin("ping", every=3)
+        time.sleep(0.5)         # both are connected
+        with lab.daemon(topic=topic) as daemon:
+            drained = wait_drained(lab) - daemon.started
+            pings = lab.end(ping)
+            seen = lab.end(consumer)
+            first = seen["first_us"] / 1e6 - daemon.started
+        check_all(seen, n)
+    return {"events": n, "first_s": first, "drained_s": drained, "ping": pings, "rows": [
+        at_most("start of lapsed to first record at a consumer", first, 1, " s"),
+        plain("drained, consumer reading along", n / drained, " events/s"),
+        at_most("Redis PING meanwhile, p99", pings["ping_p99_ms"], 5, " ms"),
+        plain("Redis PING meanwhile, max", pings["ping_max_ms"], " ms"),
+        plain("duplicates", seen["duplicates"]),
+    ]}
+
+
+# -- schedule
+
+def schedule(lab, quick):
+    """FCALL lapse_schedule against ZADD and HSET of the same bytes."""
+    n, rounds = (50000, 3) if quick else (200000, 5)
+    ratios, ours, theirs = [], [], []
+    for _ in range(rounds):
+        lab.clean()
+        theirs.append(rate(lab.run("load", how="plain", n=n, min=HOUR, max=2 * HOUR)))
+        lab.clean()
+        ours.append(rate(lab.run("load", how="schedule", n=n, min=HOUR, max=2 * HOUR)))
+        ratios.append(ours[-1] / theirs[-1])
+    ratio = statistics.median(ratios)
+    return {"events": n, "ours": ours, "plain": theirs, "ratio": ratio, "rows": [
+        plain("FCALL lapse_schedule, pipelined", statistics.median(ours), " events/s"),
+        plain("ZADD and HSET, pipelined", statistics.median(theirs), " events/s"),
+        at_least(f"ratio, median of {rounds} rounds", ratio, 0.7),
+    ]}
+
+
+# -- memory, growth
+
+def memory(lab, quick):
+    """What pending events cost, in Redis and in the daemon."""
+    few, many = 10000, 1000000 if quick else 10000000
+    small, large = _pending(lab, few, quick), _pending(lab, many, quick)
+    full = _kafka_down(lab)
+    growth = {who: large[f"{who}_cpu_us"] / small[f"{who}_cpu_us"] for who in ("lapsed", "redis")}
+    return {"few": small, "many": large, "kafka_down": full, "growth": growth, "rows": [
+        at_most(f"Redis, per pending event of {many:,}", large["bytes_per_event"], 360, " B"),
+        at_most(f"lapsed, {many:,} pending", large["rss_mb"], 32, " MB"),
+        at_most("lapsed, Kafka down and the window full", full["rss_mb"], 96, " MB"),
+        plain(f"CPU per event, lapsed, {few:,} pending", small["lapsed_cpu_us"], " us"),
+        plain(f"CPU per event, lapsed, {many:,} pending", large["lapsed_cpu_us"], " us"),
+        at_most("growth of it", growth["lapsed"], 1.5, " x"),
+        plain(f"CPU per event, Redis, {few:,} pending", small["redis_cpu_us"], " us"),
+        plain(f"CPU per event, Redis, {many:,} pending", large["redis_cpu_us"], " us"),
+        at_most("growth of it", growth["redis"], 1.5, " x"),
+    ]}
+
+
+def _pending(lab, n, quick):
+    """CPU per event of a steady stream while `n` others are pending."""
+    per_second, seconds = 5000, 4 if quick else 10
+    lab.clean()
+    before = lab.db.info("memory")["used_memory"]
+    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
+        daemon.ready()
+        lab.run("load", how="direct", topic=topic, n=n, letter="p", min=HOUR, max=24 * HOUR)
+        used = lab.db.info("memory")["used_memory"] - before
+        lab.run("load", how="schedule", topic=topic, n=1000, letter="w", min=1, max=200)
+        until(lambda: lab.pending() == n and not lab.open_batches(), "the first events", 30)
+        lab.run("load", how="schedule", topic=topic, n=per_second * seconds,
+                min=2000, max=2000 + seconds * 1000)
+        used_cpu = Used(redis=lab.redis.process.pid, lapsed=daemon.pid)
+        until(lambda: lab.pending() == n and not lab.open_batches(), "all events",
+              seconds + 30, pause=0.1)
+        cpu = used_cpu.per_event(per_second * seconds)
+        rss = memory_kb(daemon.pid)
+    return {"pending": n, "bytes_per_event": used / n, "rss_mb": rss / 1024, **cpu}
+
+
+def _kafka_down(lab):
+    """The window fills up while the broker hangs."""
+    n = 50000
+    lab.clean()
+    with lab.topic() as topic:
+        lab.run("load", how="direct", topic=topic, n=n, min=-1000, max=-1)
+        lab.broker.pause()
+        try:
+            with lab.daemon(topic=topic) as daemon:
+                until(lambda: daemon.events("window.full"), "the window to be full", 30)
+                time.sleep(3)
+                rss = memory_kb(daemon.pid, "VmHWM")
+                lab.broker.resume()
+                wait_drained(lab)
+        finally:
+            lab.broker.resume()
+    return {"rss_mb": rss / 1024}
+
+
+# -- idle
+
+def idle(lab, quick):
+    """What daemons cost that have nothing to do."""
+    seconds = 10 if quick else 20
+    result = {"rows": []}
+    for n in (1, 3):
+        lab.clean()
+        lab.run("load", how="direct", n=100000, min=HOUR, max=2 * HOUR)
+        result[str(n)] = figures = _idle(lab, n, seconds)
+        who = "one daemon" if n == 1 else f"each of {n} daemons"
+        result["rows"] += [
+            at_most(f"CPU of {who}", figures["cpu_percent"], 0.2, " %"),
+            plain(f"Redis commands of {who}", figures["commands_per_s"], " /s"),
+        ]
+    return result
+
+
+def _idle(lab, n, seconds):
+    with lab.topic() as topic:
+        daemons = [lab.daemon(topic=topic, stats_interval="10s") for _ in range(n)]
+        for daemon in daemons:
+            daemon.start()
+        for daemon in daemons:
+            daemon.ready()
+        time.sleep(3)       # the start is over
+        commands, cpu = lab.commands(), [d.cpu_s() for d in daemons]
+        time.sleep(seconds)
+        cpu = [d.cpu_s() - c for d, c in zip(daemons, cpu)]
+        now = lab.commands()
+        for daemon in daemons:
+            daemon.stop()
+    new = {name: calls - commands.get(name, 0) for name, calls in now.items()}
+    new["info"] = new.get("info", 0) - 1        # our own
+    # What a script calls is counted too, and costs no round trip.
+    asked = sum(new.get(name, 0) for name in ("evalsha", "ping", "psubscribe", "set", "get"))
+    return {"cpu_percent": 100 * max(cpu) / seconds, "commands_per_s": asked / n / seconds,
+            "commands": {k: v for k, v in new.items() if v}}
+
+
+ALL = {f.__name__: f for f in (lateness, sustained, backlog, schedule, memory, idle)}
