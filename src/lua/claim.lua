@@ -55,9 +55,12 @@ local function sooner(c, ms)
 end
 
 -- 'f' gone by this look, 'i' gone before it; else nil and when it ends, -1
--- without a TTL.
+-- without a TTL.  A database that this server does not have holds no key.
 local function look(c, db, key)
-	select_db(c, db)
+	if not db or (c.db ~= db and redis.pcall('SELECT', db).err) then
+		return 'i'
+	end
+	c.db = db
 	local before = redis.call('DBSIZE')
 	if redis.call('EXISTS', key) == 0 then
 		return redis.call('DBSIZE') < before and 'f' or 'i'
