@@ -216,6 +216,26 @@ START_TEST(each_trigger_has_a_name)
 }
 END_TEST
 
+START_TEST(scheduled_events_have_a_mode_of_their_own)
+{
+	struct event_conf other = conf;
+
+	route("r", "*", (struct route){ 0 });
+	ck_assert(read_event(BYTES("s:a"), CERTAINTY_SCHEDULED,
+			     (struct record){ .topic = BYTES("t") }));
+	other.mode = ROUTE_RAW;
+	ck_assert(event_build(&event, &other, TRIGGER_WAKE, &room, &message, &err));
+	ck_assert_uint_eq(message.nheaders, 2);
+	other.mode = ROUTE_STRUCTURED;
+	ck_assert(event_build(&event, &other, TRIGGER_WAKE, &room, &message, &err));
+	ck_assert_uint_eq(message.nheaders, 1);
+	ck_assert(json_valid(message.value));
+	ck_assert(read_event(BYTES("k:0:a"), CERTAINTY_HEARD, (struct record){ 0 }));
+	ck_assert(event_build(&event, &other, TRIGGER_WAKE, &room, &message, &err));
+	ck_assert_uint_eq(message.nheaders, 11);
+}
+END_TEST
+
 START_TEST(a_raw_message)
 {
 	route("r", "*", (struct route){ .mode = ROUTE_RAW });
@@ -433,6 +453,7 @@ int main(void)
 	tcase_add_test(tc, types_are_the_records_then_the_routes);
 	tcase_add_test(tc, an_expired_life_looks_like_its_key);
 	tcase_add_test(tc, each_trigger_has_a_name);
+	tcase_add_test(tc, scheduled_events_have_a_mode_of_their_own);
 	tcase_add_test(tc, a_raw_message);
 	tcase_add_loop_test(tc, a_structured_message, 0, (int)COUNT_OF(structured));
 	tcase_add_test(tc, hostile_bytes_stay_valid_json);
