@@ -88,12 +88,13 @@ static bool password_from_file(struct cli *cli, struct err *err)
 	const char *path = args_value(&cli->args, "password-file");
 	bool open = false;
 	char *password;
+	struct err why;
 
 	if (!path)
 		return true;
-	password = conf_secret_read(path, &open, err);
+	password = conf_secret_read(path, &open, &why);
 	if (!password)
-		return false;
+		return err_set(err, "--password-file: %s: %s", path, why.text);
 	if (open)
 		cli_fail(STATUS_DONE, "warning: everyone may read %s", path);
 	conf_secret_free(cli->conf->redis_password);

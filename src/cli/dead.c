@@ -299,7 +299,8 @@ static redisReply *next_letters(struct cli *cli, const struct deed *d, msec_t be
 
 	snprintf(command, sizeof(command), "ZRANGEBYSCORE %s:dead -inf %lld LIMIT %zu %d",
 		cli->prefix, (long long)began, d->n_refused, PAGE);
-	return link_command(cli->link, command, err);
+	return link_expect(cli->link, link_command(cli->link, command, err),
+		REDIS_REPLY_ARRAY, err);
 }
 
 static bool do_page(struct cli *cli, struct deed *d, const redisReply *page)

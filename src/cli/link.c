@@ -173,27 +173,32 @@ redisReply *link_command(struct link *l, const char *command, struct err *err)
 	return reply;
 }
 
+redisReply *link_expect(const struct link *l, redisReply *reply, int type, struct err *err)
+{
+	if (!reply || reply->type == type)
+		return reply;
+	err_set(err, "%s has answered %s with something else than Redis would", l->where,
+		l->command);
+	freeReplyObject(reply);
+	return NULL;
+}
+
 /* Gets the script into the server, and its hash from there. */
 static bool load_script(struct link *l, struct err *err)
 {
 	struct call c = { .n = 0 };
 	redisReply *reply;
-	bool ok;
 
 	call_add(&c, BYTES("SCRIPT"));
 	call_add(&c, BYTES("LOAD"));
 	call_add(&c, bytes_str(l->script));
-	reply = link_call(l, &c, err);
+	reply = link_expect(l, link_call(l, &c, err), REDIS_REPLY_STRING, err);
 	call_clear(&c);
 	if (!reply)
 		return false;
-	ok = reply->type == REDIS_REPLY_STRING && reply->len == SHA1_HEX;
-	if (ok)
-		memcpy(l->sha, reply->str, SHA1_HEX + 1);
-	else
-		err_set(err, "%s has answered SCRIPT LOAD with no hash", l->where);
+	snprintf(l->sha, sizeof(l->sha), "%s", reply->str);
 	freeReplyObject(reply);
-	return ok;
+	return true;
 }
 
 redisReply *link_script(struct link *l, const char *name, const struct call *c,
@@ -210,7 +215,7 @@ redisReply *link_script(struct link *l, const char *name, const struct call *c,
 		if ((tries > 0 || !l->sha[0]) && !load_script(l, err))
 			break;
 		call_add(&eval, BYTES("EVALSHA"));
-		call_add(&eval, bytes_of(l->sha, SHA1_HEX));
+		call_add(&eval, bytes_str(l->sha));
 		for (size_t i = 0; i < c->n; i++)
 			call_add(&eval, bytes_of(c->p[i], c->len[i]));
 		reply = link_call(l, &eval, err);
@@ -218,7 +223,7 @@ redisReply *link_script(struct link *l, const char *name, const struct call *c,
 		if (!reply && l->code != SCRIPT_NOSCRIPT)
 			break;
 	}
-	return reply;
+	return link_expect(l, reply, REDIS_REPLY_ARRAY, err);
 }
 
 static bool answered(redisReply *reply)
@@ -333,19 +338,18 @@ const char *link_reply_text(const struct link *l)
 
 bool link_now(struct link *l, msec_t *now, struct err *err)
 {
-	redisReply *reply = link_command(l, "TIME", err);
+	redisReply *reply = link_expect(l, link_command(l, "TIME", err), REDIS_REPLY_ARRAY, err);
 	bool ok;
 
 	if (!reply)
 		return false;
-	ok = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2
-		&& reply->element[0]->type == REDIS_REPLY_STRING
+	ok = reply->elements == 2 && reply->element[0]->type == REDIS_REPLY_STRING
 		&& reply->element[1]->type == REDIS_REPLY_STRING;
 	if (ok)
 		*now = strtoll(reply->element[0]->str, NULL, 10) * 1000
 			+ strtoll(reply->element[1]->str, NULL, 10) / 1000;
 	else
-		err_set(err, "%s has answered TIME with something else", l->where);
+		err_set(err, "%s has answered TIME with no time", l->where);
 	freeReplyObject(reply);
 	return ok;
 }

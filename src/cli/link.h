@@ -54,11 +54,18 @@ void link_send(struct link *l, const struct call *c);
 redisReply *link_receive(struct link *l, struct err *err) MUST_CHECK;
 
 /*
- * Runs a script of src/lua.  `c` holds the number of keys, the keys and the
+ * Runs a script of src/lua, which answers with an array.  `c` holds the number of keys, the keys and the
  * arguments, as after the hash of EVALSHA.  A link runs one script, however
  * often: its text is loaded once, and again if the server has lost it.
  */
 redisReply *link_script(struct link *l, const char *name, const struct call *c,
+			struct err *err) MUST_CHECK;
+
+/*
+ * The reply itself if it is of that REDIS_REPLY_ type, or NULL; any other is
+ * freed, and NULL with the reason comes back.
+ */
+redisReply *link_expect(const struct link *l, redisReply *reply, int type,
 			struct err *err) MUST_CHECK;
 
 /* What the last error reply was; SCRIPT_ERR also when there was no reply. */

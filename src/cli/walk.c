@@ -39,7 +39,7 @@ static redisReply *ask_page(const struct walk *w, struct link *l, const struct c
 	call_add(&c, BYTES("LIMIT"));
 	call_add(&c, bytes_str(offset));
 	call_add(&c, bytes_str(limit));
-	page = link_call(l, &c, err);
+	page = link_expect(l, link_call(l, &c, err), REDIS_REPLY_ARRAY, err);
 	call_clear(&c);
 	buf_clear(&key);
 	return page;
