@@ -55,3 +55,17 @@ local function lease_left(prefix, slot, us)
 	end
 	return tonumber(string.match(value, '^%d+:(%d+):')) - math.floor(us / 1000)
 end
+
+-- Calls `command key ...` with `list`, in pieces that Lua can unpack.
+local function in_pieces(command, key, list)
+	for i = 1, #list, 4000 do
+		redis.call(command, key, unpack(list, i, math.min(i + 3999, #list)))
+	end
+end
+
+-- `seen` forgets what is older than a minute, `most` at a time.
+local function trim_seen(prefix, ms, most)
+	local seen = prefix .. ':seen'
+	in_pieces('ZREM', seen, redis.call('ZRANGEBYSCORE', seen, '-inf', int(ms - 60000),
+		'LIMIT', 0, most))
+end

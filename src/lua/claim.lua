@@ -172,13 +172,6 @@ local function claim_due(c)
 	c.full = c.full or #due / 2 >= room
 end
 
--- Calls `command key ...` with `list`, in pieces that Lua can unpack.
-local function in_pieces(command, key, list)
-	for i = 1, #list, 4000 do
-		redis.call(command, key, unpack(list, i, math.min(i + 3999, #list)))
-	end
-end
-
 local function remember_seen(c)
 	local seen, list = c.prefix .. ':seen', {}
 	for i = 1, #c.members do
@@ -190,14 +183,7 @@ local function remember_seen(c)
 	if #list == 0 then
 		return
 	end
-	local old = redis.call('ZRANGE', seen, 0, TRIM + #list - 1, 'WITHSCORES')
-	local stale = {}
-	for i = 1, #old, 2 do
-		if tonumber(old[i + 1]) < c.ms - 60000 then
-			stale[#stale + 1] = old[i]
-		end
-	end
-	in_pieces('ZREM', seen, stale)
+	trim_seen(c.prefix, c.ms, TRIM + #list)
 	in_pieces('ZADD', seen, list)
 end
 

@@ -8,6 +8,9 @@
 -- every batch that the slot's former holder left open (1,000 at most).
 -- Asking again with the same nonce gives the same slot: a lost answer costs
 -- nothing.
+--
+-- Removes before it adds: an instance must be able to start, and to drain,
+-- when Redis is out of memory.
 local function lapse_join(keys, argv)
 	local prefix, instance, nonce, lease = keys[1], argv[1], argv[2], tonumber(argv[3])
 	redis.call('SELECT', NSDB)
@@ -27,9 +30,11 @@ local function lapse_join(keys, argv)
 		held = redis.call('HGET', prefix .. ':epoch', int(slot)) or '0::0'
 		local epoch, seq = string.match(held, '^(%d+):[^:]*:(%d+)$')
 		held = int(tonumber(epoch) + 1) .. ':' .. nonce .. ':' .. seq
+		redis.call('HDEL', prefix .. ':epoch', int(slot))
 		redis.call('HSET', prefix .. ':epoch', int(slot), held)
 	end
 	local epoch, seq = string.match(held, '^(%d+):[^:]*:(%d+)$')
+	redis.call('HDEL', prefix .. ':slots', int(slot))
 	redis.call('HSET', prefix .. ':slots', int(slot),
 		epoch .. ':' .. int(math.floor(us / 1000) + lease) .. ':' .. instance)
 	local answer = { int(us), int(slot), epoch, seq }

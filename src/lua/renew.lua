@@ -7,6 +7,8 @@
 -- Answer: now us, n, then n times (slot, what is left of its lease in ms,
 -- instance) for every live holder, then the `<slot>:<seq>` of open batches
 -- whose slot nobody holds (100 at most; the next renewal tells the rest).
+-- In passing `seen` forgets, so that it empties when nothing is claimed.
+-- Removes before it adds, so that a lease goes on when Redis is out of memory.
 local function lapse_renew(keys, argv)
 	local prefix, slot, epoch, nonce = keys[1], argv[1], argv[2], argv[3]
 	redis.call('SELECT', NSDB)
@@ -44,9 +46,11 @@ local function lapse_renew(keys, argv)
 			answer[#answer + 1] = name
 		end
 	end
+	trim_seen(prefix, ms, 1000)
 	for i = 1, #ended do
 		redis.call('HDEL', prefix .. ':slots', ended[i])
 	end
+	redis.call('HDEL', prefix .. ':slots', slot)
 	redis.call('HSET', prefix .. ':slots', slot,
 		epoch .. ':' .. int(ms + tonumber(argv[4])) .. ':' .. (argv[5] or instance))
 	return answer
