@@ -213,18 +213,24 @@ static enum script_error code_of_word(struct bytes word)
 	return SCRIPT_ERR;
 }
 
-/* The first word of the text that is a `-CODE` we know. */
+/*
+ * The first code we know behind a `-`, or behind a place in the script such as
+ * "@user_script:5:".
+ */
 static enum script_error code_within(struct bytes text)
 {
+	bool behind_place = false;
+
 	while (text.n > 0) {
 		size_t n = word_length(text);
+		bool dash = text.p[0] == '-';
+		enum script_error code = SCRIPT_ERR;
 
-		if (n > 1 && text.p[0] == '-') {
-			enum script_error code = code_of_word(bytes_of(text.p + 1, n - 1));
-
-			if (code != SCRIPT_ERR)
-				return code;
-		}
+		if (dash || behind_place)
+			code = code_of_word(bytes_of(text.p + dash, n - dash));
+		if (code != SCRIPT_ERR)
+			return code;
+		behind_place = n > 0 && text.p[n - 1] == ':';
 		text = bytes_skip(text, n < text.n ? n + 1 : n);
 	}
 	return SCRIPT_ERR;

@@ -84,7 +84,8 @@ enum script_error {
 /*
  * The code of an error reply, given without its leading `-`.  Redis 6.2 wraps
  * what a script meets ("ERR Error running script (call to f_...):
- * @user_script:5: -OOM command not allowed ..."): there the code inside counts.
+ * @user_script:5: -OOM command not allowed ..."; some codes have no dash): there
+ * the code inside counts.
  */
 enum script_error script_error_code(struct bytes reply);
 

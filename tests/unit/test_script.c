@@ -141,6 +141,10 @@ static const struct {
 	{ "ERR Error running script (call to f_9a): @user_script:1: @user_script: 1: "
 	  "The user executing the script can't run this command or subcommand",
 	  SCRIPT_NOPERM },
+	{ "ERR Error running script (call to f_9a): @user_script:233: WRONGTYPE "
+	  "Operation against a key holding the wrong kind of value", SCRIPT_WRONGTYPE },
+	{ "ERR Error running script (call to f_9a): @user_script:1: it is BUSY",
+	  SCRIPT_ERR },
 	{ "ERR Error running script (call to f_9a): @user_script:1: attempt to "
 	  "index a - nil -value", SCRIPT_ERR },
 	/* Redis 7 */
