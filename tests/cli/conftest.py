@@ -94,6 +94,13 @@ def redis(server):
 
 
 @pytest.fixture
+def functions(server):
+    """The server can have function libraries."""
+    if server.version < (7, 0):
+        pytest.skip("Redis 6.2 has no functions")
+
+
+@pytest.fixture
 def lapse(server):
     return Lapse(server.url)
 

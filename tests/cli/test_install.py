@@ -3,6 +3,7 @@
 
 import pytest
 from conftest import PREFIX, Lapse
+from fakeserver import FakeServer
 
 from harness.redisserver import RedisServer
 
@@ -14,12 +15,16 @@ def fcall(client, name, keys, *args):
 
 
 @pytest.fixture
-def old_server(tmp_path):
-    """As Redis 6.2 answers, which does not know FUNCTION."""
-    with RedisServer(config={"rename-command FUNCTION": ""}) as server:
+def old_server():
+    """Answers as Redis 6.2 does, which does not know FUNCTION, if it is none."""
+    with RedisServer() as probe:
+        old = probe.version < (7, 0)
+    config = {} if old else {"rename-command FUNCTION": ""}
+    with RedisServer(config=config) as server:
         yield server
 
 
+@pytest.mark.usefixtures("functions")
 def test_install_says_what_it_did(lapse, server):
     out = lapse.ok("install")
     assert out.startswith(f"installed library lapse at {server.socket}, for keys in database 0:\n")
@@ -27,6 +32,7 @@ def test_install_says_what_it_did(lapse, server):
     assert f"FCALL lapse_schedule 1 {PREFIX} order-42 +1800000 order-timeouts 42 " in out
 
 
+@pytest.mark.usefixtures("functions")
 def test_the_example_works_as_printed(lapse, redis):
     example = lapse.ok("install").splitlines()[-1].replace("'", "").split()
     state, due, ce_id = redis.execute_command(*example)
@@ -34,6 +40,7 @@ def test_the_example_works_as_printed(lapse, redis):
     assert lapse.json("show", "order-42")["due_ms"] == int(due)
 
 
+@pytest.mark.usefixtures("functions")
 def test_install_in_json(lapse):
     answer = lapse.json("install", "--namespace", "shop")
     assert answer["result"] == "installed" and answer["library"] == "lapse"
@@ -41,6 +48,7 @@ def test_install_in_json(lapse):
     assert answer["prefix"] == "shop:{0}" and answer["database"] == 0
 
 
+@pytest.mark.usefixtures("functions")
 def test_every_function_can_be_called(lapse, redis):
     lapse.ok("install")
     lapse.ok("install")
@@ -53,6 +61,7 @@ def test_every_function_can_be_called(lapse, redis):
     assert b"due_total" in fcall(redis, "stats", [PREFIX])
 
 
+@pytest.mark.usefixtures("functions")
 def test_functions_say_what_they_do(lapse, redis):
     lapse.ok("install")
     (library,) = redis.execute_command("FUNCTION", "LIST", "LIBRARYNAME", "lapse")
@@ -67,6 +76,7 @@ def test_functions_say_what_they_do(lapse, redis):
     assert flags["lapse_schedule"] == []
 
 
+@pytest.mark.usefixtures("functions")
 def test_the_database_is_written_into_the_library(lapse, redis, server):
     lapse.ok("install", "--database", "4")
     fcall(redis, "schedule", [PREFIX], "a", "+60000", "t", "", "")
@@ -78,8 +88,23 @@ def test_the_database_is_written_into_the_library(lapse, redis, server):
 
 def test_a_server_without_functions(old_server):
     result = Lapse(old_server.url).refused(1, "install", says=f"{old_server.socket} has no ")
-    assert b"FUNCTION" in result.err or b"Redis 7" in result.err
+    if old_server.version < (7, 0):
+        assert b"they need Redis 7 or Valkey, and its version is 6." in result.err
+    else:
+        assert b"so it was disabled there" in result.err
     assert result.out == b""
+
+
+def test_an_old_server():
+    answers = {
+        "FUNCTION": b"-ERR unknown command `FUNCTION`, with args beginning with: `LOAD`\r\n",
+        "INFO": b"$47\r\n# Server\r\nredis_version:6.2.14\r\nredis_mode:no\r\n\r\n",
+    }
+    with FakeServer(answers) as server:
+        says = "has no functions: they need Redis 7 or Valkey, and its version is 6.2.14;"
+        Lapse(server.url).refused(1, "install", says=says)
+        server.answers["INFO"] = b"-NOPERM no\r\n"
+        Lapse(server.url).refused(1, "install", says="its version is unknown;")
 
 
 def test_a_server_without_functions_serves_all_else(old_server):
@@ -88,6 +113,7 @@ def test_a_server_without_functions_serves_all_else(old_server):
     assert lapse.ok("cancel", "a") == "cancelled a\n"
 
 
+@pytest.mark.usefixtures("functions")
 def test_a_replica_refuses(server):
     config = {"replicaof": f"127.0.0.1 {server.port}"}
     with RedisServer(config=config) as replica:

@@ -21,7 +21,8 @@ def write(path, text):
 @pytest.fixture(scope="module")
 def guarded():
     """Wants a password; has a user of few rights."""
-    with RedisServer(tcp=True) as server:
+    config = {"acl-pubsub-default": "resetchannels"}
+    with RedisServer(tcp=True, config=config) as server:
         client = server.client()
         client.acl_setuser(
             "app", enabled=True, passwords=["++app pass"], keys=["lapse:*", "order:*"],
