@@ -11,19 +11,36 @@
 #include "core/record.h"
 #include "core/units.h"
 
-enum status cli_fail(enum status status, const char *fmt, ...)
+/* Standard output first, so that the two come in order. */
+__attribute__((format(printf, 1, 0)))
+static void complain(const char *fmt, va_list ap)
 {
 	char text[1024];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
 	fflush(stdout);
 	fputs("lapse: ", stderr);
 	out_text(stderr, bytes_str(text), sizeof(text));
 	fputc('\n', stderr);
+}
+
+enum status cli_fail(enum status status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
 	return status;
+}
+
+void cli_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
 }
 
 enum status cli_refuse(struct bytes name, const char *what)
@@ -62,7 +79,7 @@ static const char *url_from_arguments(const struct args *args)
 
 	if (!url || !has_password(url))
 		return url;
-	cli_fail(STATUS_DONE, "warning: everyone can see a password on the command line; "
+	cli_note("warning: everyone can see a password on the command line; "
 		"use LAPSED_REDIS_PASSWORD or --password-file");
 	if (setenv("LAPSED_REDIS_URL", url, 1) != 0)
 		abort();
@@ -96,7 +113,7 @@ static bool password_from_file(struct cli *cli, struct err *err)
 	if (!password)
 		return err_set(err, "--password-file: %s: %s", path, why.text);
 	if (open)
-		cli_fail(STATUS_DONE, "warning: everyone may read %s", path);
+		cli_note("warning: everyone may read %s", path);
 	conf_secret_free(cli->conf->redis_password);
 	cli->conf->redis_password = password;
 	return true;
@@ -203,7 +220,7 @@ enum status cli_tell_rest(struct cli *cli, const char *zset, const char *max, si
 	if (!count)
 		return cli_failed_call(cli, &err);
 	if (count->type == REDIS_REPLY_INTEGER && count->integer > (long long)listed)
-		cli_fail(STATUS_DONE, "these are the first %zu of %lld; --limit N lists more",
+		cli_note("these are the first %zu of %lld; --limit N lists more",
 			listed, count->integer);
 	freeReplyObject(count);
 	return STATUS_DONE;

@@ -36,7 +36,10 @@ struct cli {
 enum status cli_fail(enum status status, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same about a named thing: "lapse: order-42: not found". */
+/* The same for a warning or hint, of which no status comes. */
+void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* STATUS_REFUSED, after "lapse: order-42: not found". */
 enum status cli_refuse(struct bytes name, const char *what);
 
 /* STATUS_USAGE, with the verb's name in front of the reason. */

@@ -82,19 +82,19 @@ static void letter_text(const struct letter *l)
 {
 	char time[OUT_TIME];
 
-	entry_label("ce_id");
+	out_label("ce_id");
 	out_text(stdout, l->ce_id, l->ce_id.n);
 	putchar('\n');
-	entry_label("died");
+	out_label("died");
 	puts(out_time(l->died, time));
-	entry_label(l->readable ? "reason" : "unreadable");
+	out_label(l->readable ? "reason" : "unreadable");
 	if (l->readable)
 		out_text(stdout, l->reason, l->reason.n);
 	else
 		fputs(l->why.text, stdout);
 	putchar('\n');
 	if (l->enveloped) {
-		entry_label("due");
+		out_label("due");
 		puts(out_time(l->due, time));
 	}
 	if (l->readable)
@@ -143,7 +143,7 @@ enum status cli_dead_list(struct cli *cli)
 	if (!walk_run(&walk, cli->link, &err))
 		return cli_failed_call(cli, &err);
 	if (list.n == 0 && !cli->json)
-		cli_fail(STATUS_DONE, "there are no dead letters");
+		cli_note("there are no dead letters");
 	return cli_tell_rest(cli, "dead", "+inf", list.n, LIMIT);
 }
 

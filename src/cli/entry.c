@@ -3,9 +3,6 @@
 
 #include <stdio.h>
 
-/* Of a payload or header, for people; JSON has all of it. */
-#define SHOW_MAX	2048
-
 void entry_read(struct entry *e, struct bytes member, struct bytes record)
 {
 	e->raw = member;
@@ -103,17 +100,12 @@ void entry_json(struct json *j, const struct entry *e, bool all)
 	json_cstr(j, e->why.text);
 }
 
-void entry_label(const char *label)
-{
-	printf("%-14s", label);
-}
-
 static void text_line(const char *label, struct bytes value)
 {
 	if (!value.p)
 		return;
-	entry_label(label);
-	out_text(stdout, value, SHOW_MAX);
+	out_label(label);
+	out_text(stdout, value, OUT_SHOWN);
 	putchar('\n');
 }
 
@@ -121,7 +113,7 @@ static void text_name(const char *label, struct bytes name)
 {
 	if (!name.p)
 		return;
-	entry_label(label);
+	out_label(label);
 	out_name(stdout, name);
 	putchar('\n');
 }
@@ -130,7 +122,7 @@ static void text_record(const struct record *r)
 {
 	char time[OUT_TIME];
 
-	entry_label("attempt");
+	out_label("attempt");
 	printf("%u\n", r->attempt);
 	text_line("stored", bytes_str(out_time((msec_t)(r->birth / 1000), time)));
 	text_line("topic", r->topic);
@@ -138,10 +130,10 @@ static void text_record(const struct record *r)
 	text_line("type", r->type);
 	text_line("content type", r->content_type);
 	for (size_t i = 0; i < r->nheaders; i++) {
-		entry_label("header");
-		out_text(stdout, r->headers[i].name, SHOW_MAX);
+		out_label("header");
+		out_text(stdout, r->headers[i].name, OUT_SHOWN);
 		fputs(": ", stdout);
-		out_text(stdout, r->headers[i].value, SHOW_MAX);
+		out_text(stdout, r->headers[i].value, OUT_SHOWN);
 		putchar('\n');
 	}
 	text_line("payload", r->payload);
@@ -155,7 +147,7 @@ void entry_text(const struct entry *e)
 		text_name("id", e->member.name);
 	} else {
 		text_name("watched key", e->member.name);
-		entry_label("database");
+		out_label("database");
 		printf("%u\n", e->member.db);
 	}
 	if (e->state == ENTRY_READABLE)

@@ -40,7 +40,4 @@ void entry_json(struct json *j, const struct entry *e, bool all);
 /* One line for each thing that is known, as `lapse show` has them. */
 void entry_text(const struct entry *e);
 
-/* The first column of such a line. */
-void entry_label(const char *label);
-
 #endif

@@ -71,7 +71,7 @@ static enum status list_to(struct cli *cli, const char *max, size_t limit)
 	if (!link_now(cli->link, &list.now, &err) || !walk_run(&walk, cli->link, &err))
 		return cli_failed_call(cli, &err);
 	if (list.n == 0 && !cli->json)
-		cli_fail(STATUS_DONE, "nothing is pending");
+		cli_note("nothing is pending");
 	return cli_tell_rest(cli, "due", max, list.n, LIMIT);
 }
 

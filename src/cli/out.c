@@ -80,6 +80,11 @@ void out_text(FILE *f, struct bytes text, size_t limit)
 		fprintf(f, "... (%zu bytes in all)", text.n);
 }
 
+void out_label(const char *label)
+{
+	printf("%-14s", label);
+}
+
 const char *out_time(msec_t t, char out[OUT_TIME])
 {
 	event_time(t, out);

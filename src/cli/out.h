@@ -19,6 +19,9 @@
 #define OUT_TIME	32	/* room for out_time() */
 #define OUT_SPAN	48	/* room for out_span() and out_from_now() */
 
+/* So much of a payload or header is for people; JSON has all of it. */
+#define OUT_SHOWN	2048
+
 /* An id, key or topic, percent-encoded as in ce_id: --encoded takes it back. */
 void out_name(FILE *f, struct bytes name);
 
@@ -31,6 +34,9 @@ void out_column(struct bytes name, int width);
  * shown, and how many there are.
  */
 void out_text(FILE *f, struct bytes text, size_t limit);
+
+/* The first column on stdout of what is told a line a thing. */
+void out_label(const char *label);
 
 /* 2026-11-30T12:30:00.000Z */
 const char *out_time(msec_t t, char out[OUT_TIME]);

@@ -4,9 +4,6 @@
 #include "cli/subject.h"
 #include "core/record.h"
 
-/* Of a payload or header, for people; JSON has all of it. */
-#define SHOW_MAX	2048
-
 enum kind { KIND_TEXT, KIND_NAME, KIND_NUMBER, KIND_DUE, KIND_BIRTH };
 
 /* What the script answers, what people read, what JSON calls it. */
@@ -113,7 +110,7 @@ static void text_value(struct cli *cli, enum kind kind, const redisReply *reply,
 	switch (kind) {
 	case KIND_TEXT:
 	case KIND_NUMBER:
-		out_text(stdout, value, SHOW_MAX);
+		out_text(stdout, value, OUT_SHOWN);
 		break;
 	case KIND_NAME:
 		out_name(stdout, value);
@@ -130,18 +127,13 @@ static void text_value(struct cli *cli, enum kind kind, const redisReply *reply,
 	putchar('\n');
 }
 
-static void text_label(const char *label)
-{
-	printf("%-14s", label);
-}
-
 static void show_text(struct cli *cli, const struct subject *s, const redisReply *reply)
 {
-	text_label(s->watched ? "watched key" : "id");
+	out_label(s->watched ? "watched key" : "id");
 	out_name(stdout, s->name);
 	putchar('\n');
 	if (s->watched) {
-		text_label("database");
+		out_label("database");
 		printf("%llu\n", (unsigned long long)s->db);
 	}
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
@@ -149,10 +141,10 @@ static void show_text(struct cli *cli, const struct subject *s, const redisReply
 		const struct field *f = field_of(name);
 
 		if (f) {
-			text_label(f->label);
+			out_label(f->label);
 			text_value(cli, f->kind, reply, i + 1);
 		} else if (bytes_starts(name, header_prefix)) {
-			text_label("header");
+			out_label("header");
 			name = bytes_skip(name, header_prefix.n);
 			out_text(stdout, name, name.n);
 			fputs(": ", stdout);

@@ -112,22 +112,17 @@ static void count(int64_t n, const char *one, const char *many)
 	printf("%lld %s", (long long)n, n == 1 ? one : many);
 }
 
-static void label(const char *text)
-{
-	printf("%-14s", text);
-}
-
 static void text_pending(const redisReply *stats, int64_t now)
 {
 	int64_t due_now = number_of(stats, "due_now"), oldest = number_of(stats, "oldest_due");
 	char span[OUT_SPAN];
 
-	label("pending");
+	out_label("pending");
 	printf("%lld", (long long)number_of(stats, "due_total"));
 	if (oldest > now)
 		printf(", the next in %s", out_span(oldest - now, span));
 	putchar('\n');
-	label("due now");
+	out_label("due now");
 	printf("%lld", (long long)due_now);
 	if (due_now > 0 && oldest >= 0)
 		printf(", the oldest since %s", out_span(now - oldest, span));
@@ -137,7 +132,7 @@ static void text_pending(const redisReply *stats, int64_t now)
 static void text_batches(const redisReply *stats, const char *title, const char *batches,
 			 const char *entries)
 {
-	label(title);
+	out_label(title);
 	count(number_of(stats, batches), "batch, ", "batches, ");
 	count(number_of(stats, entries), "event\n", "events\n");
 }
@@ -179,7 +174,7 @@ static void text_instances(const redisReply *stats)
 
 	for (size_t i = 0; i < n; i++)
 		alive += cli_answer_number(row[i], 2, 0) > 0;
-	label("instances");
+	out_label("instances");
 	printf("%zu alive%s\n", alive, alive ? "" : ": nothing is forwarded to Kafka");
 	for (size_t i = 0; i < n; i++) {
 		struct bytes instance = cli_answer(row[i], 3);
@@ -200,7 +195,7 @@ static void stats_text(const redisReply *stats)
 	text_pending(stats, number_of(stats, "now_us") / 1000);
 	text_open(stats);
 	text_parked(stats);
-	label("dead letters");
+	out_label("dead letters");
 	printf("%lld\n", (long long)number_of(stats, "dead"));
 	text_instances(stats);
 }
