@@ -27,6 +27,9 @@
 -- How long a key may outstay its TTL before it is claimed all the same
 -- (Redis does not expire under import-mode).
 local OUTSTAY_MS = 1000
+-- Redis before 7.0 tells what is left of a TTL by a clock that is a little
+-- behind TIME: an end that is not later by more than this is the same one.
+local SLACK_MS = 2
 -- `seen` is trimmed by this many at each claim that adds to it.
 local TRIM = 100
 
@@ -88,7 +91,7 @@ local function take(c, member, due, certainty)
 	c.size = c.size + size
 	c.taken[member] = true
 	c.members[#c.members + 1] = member
-	c.values[#c.values + 1] = struct.pack('>I1I8c1', 1, due, certainty)
+	c.values[#c.values + 1] = struct.pack('>I1I8c1', 1, math.max(due, 0), certainty)
 	return true
 end
 
@@ -101,7 +104,7 @@ end
 local function still_there(c, member, score, at)
 	if at == -1 then
 		c.gone[#c.gone + 1] = member
-	elseif at > score and at >= c.ms then
+	elseif at > score + SLACK_MS and at >= c.ms then
 		c.follow[#c.follow + 1] = int(at)
 		c.follow[#c.follow + 1] = member
 		sooner(c, at)
