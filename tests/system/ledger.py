@@ -41,11 +41,10 @@ class Record:
 
 
 class Ledger:
-    """Reads `topics`, from their beginning, into `records`."""
+    """Reads topics, from their beginning, into `records`."""
 
-    def __init__(self, bootstrap, topics):
+    def __init__(self, bootstrap):
         self.records = []
-        self._ends = {}
         self._consumer = Consumer({
             "bootstrap.servers": bootstrap,
             "group.id": f"ledger-{uuid.uuid4()}",
@@ -58,11 +57,12 @@ class Ledger:
             "error_cb": lambda error: None,
         })
         self._partitions = []
-        for topic in topics:
-            found = self._consumer.list_topics(topic, timeout=30).topics[topic]
-            self._partitions += [TopicPartition(topic, p, OFFSET_BEGINNING)
-                                 for p in found.partitions]
-        self._consumer.assign(self._partitions)
+
+    def add(self, topic):
+        found = self._consumer.list_topics(topic, timeout=30).topics[topic]
+        new = [TopicPartition(topic, p, OFFSET_BEGINNING) for p in found.partitions]
+        self._partitions += new
+        self._consumer.incremental_assign(new)
 
     def close(self):
         self._consumer.close()

@@ -63,6 +63,8 @@ class World:
         settings.update({k.replace("_", "."): str(v) for k, v in config.items()})
         self.kafka.create_topic(name, partitions, settings)
         self.topics.append(name)
+        if self._ledger:
+            self._ledger.add(name)
         return name
 
     # -- instances
@@ -132,9 +134,11 @@ class World:
 
     @property
     def ledger(self):
-        """Of all topics there are at its first use."""
+        """Of all topics of this world."""
         if not self._ledger:
-            self._ledger = Ledger(self.kafka.bootstrap, self.topics)
+            self._ledger = Ledger(self.kafka.bootstrap)
+            for topic in self.topics:
+                self._ledger.add(topic)
         return self._ledger
 
     def left(self):
@@ -142,17 +146,33 @@ class World:
         keys = set(self.client.scan_iter(match=b"lapse:{*", count=1000))
         return keys - LASTING
 
-    def drained(self, limit=20):
-        """Once every key is empty that should be when all is settled."""
+    def drained(self, limit=20, dead=False):
+        """
+        Once every key is empty that should be when all is settled; `dead`: there
+        are dead letters.
+        """
+        kept = {f"{PREFIX}:dead".encode(), f"{PREFIX}:why".encode()} if dead else set()
         try:
-            until(lambda: not self.left(), "everything to be settled", limit)
+            until(lambda: self.left() == kept, "everything to be settled", limit)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; left are {self.left()}") from None
 
-    def settle(self, ids, duplicates=False, limit=20):
+    def dead(self):
+        """ce_id -> reason of each dead letter."""
+        return {ce_id: why[3:3 + int.from_bytes(why[1:3], "big")].decode()
+                for ce_id, why in self.client.hgetall(f"{PREFIX}:why").items()}
+
+    def records(self, count, limit=20):
+        """Exactly so many in all, when everything is settled."""
+        until(lambda: len(self.ledger.read()) >= count, f"{count} records", limit)
+        self.drained(limit)
+        assert len(self.ledger.finish(limit)) == count
+        return self.ledger.records
+
+    def settle(self, ids, duplicates=False, limit=20, dead=False):
         """All of `ids` arrive, and nothing else, and Redis forgets them."""
         self.ledger.wait(len(set(ids)), limit)
-        self.drained(limit)
+        self.drained(limit, dead)
         self.ledger.finish(limit)
         self.ledger.check(ids, duplicates)
         return self.ledger
