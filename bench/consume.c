@@ -4,7 +4,7 @@
  * bench-consume - reads a topic from its start and judges what it gets.
  *
  *   kafka=HOST:PORT  topic=bench  partitions=4  n=COUNT  letter=e  limit=60
- *   name=		what stands in front of the id in ce_subject
+ *   subject=	what stands in front of the id in ce_subject
  *
  * Ends after `n` different events, or after `limit` seconds.  Prints
  *   events, duplicates	  by the number in ce_subject
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	s.n = (uint64_t)tool_number(argv, "n", 1000);
 	s.letter = *tool_text(argv, "letter", "e");
-	s.name = tool_text(argv, "name", "");
+	s.name = tool_text(argv, "subject", "");
 	s.name_len = strlen(s.name);
 	s.got = mem_alloc(s.n, 1);
 	assign(rk, argv);

@@ -79,7 +79,7 @@ def _lateness(lab, kind, seconds):
         lab.run("load", how=how, topic=topic, n=100, letter="w", min=1, max=300)
         until(lambda: not lab.pending() and not lab.open_batches(), "the first events", 30)
         before = daemon.cpu_s()
-        consumer = lab.begin("consume", topic=topic, n=n, name=name, limit=seconds + 30)
+        consumer = lab.begin("consume", topic=topic, n=n, subject=name, limit=seconds + 30)
         lab.run("load", how=how, topic=topic, n=n, rate=per_second, min=1000, max=3000)
         seen = lab.end(consumer)
         cpu = daemon.cpu_s() - before
