@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <librdkafka/rdkafka.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,7 +210,9 @@ static void serve_error(struct producer *p, rd_kafka_event_t *event)
 		return;
 	}
 	snprintf(k->trouble, sizeof k->trouble, "%s", text);
-	k->handlers.log(k->arg, LOG_WARNING, rd_kafka_err2name(err), text);
+	/* others are in its log, too */
+	if (err == RD_KAFKA_RESP_ERR__AUTHENTICATION)
+		k->handlers.log(k->arg, LOG_ERR, rd_kafka_err2name(err), text);
 }
 
 static void serve_log(struct producer *p, rd_kafka_event_t *event)
@@ -666,4 +671,11 @@ bool kafka_free(struct kafka *k)
 		rd_kafka_conf_destroy(k->conf);
 	free(k);
 	return all;
+}
+
+void kafka_tune_malloc(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MXFAST, 0);
+#endif
 }

@@ -164,6 +164,13 @@ void kafka_purge(struct kafka *k);
  */
 bool kafka_free(struct kafka *k);
 
+/*
+ * Once in a process, at its start.  A message with its headers is a dozen small
+ * blocks, and they are freed by the thousand; glibc then spends half of the
+ * time on merging and sorting them, unless its fast bins are off.
+ */
+void kafka_tune_malloc(void);
+
 /* "2.0.2": of the librdkafka that is loaded. */
 const char *kafka_version(void);
 
