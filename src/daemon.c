@@ -99,9 +99,10 @@ static void on_kafka_state(void *arg, enum kafka_state state, const char *text)
 
 static void on_kafka_log(void *arg, int level, const char *facility, const char *text)
 {
+	/* Its "err" is a connection that it makes again: ours are about events. */
 	static const enum log_level levels[] = {
-		LOG_ERROR, LOG_ERROR, LOG_ERROR, LOG_ERROR,	/* emerg to err */
-		LOG_WARN, LOG_INFO, LOG_INFO, LOG_DEBUG,
+		LOG_ERROR, LOG_ERROR, LOG_ERROR,	/* emerg to crit */
+		LOG_WARN, LOG_WARN, LOG_INFO, LOG_INFO, LOG_DEBUG,
 	};
 	struct daemon *d = arg;
 	struct log_line l;
@@ -241,9 +242,11 @@ static void on_script_error(void *arg, const char *script, enum script_error cod
 			    const char *text)
 {
 	struct daemon *d = arg;
+	bool passes = code >= SCRIPT_LOADING && code <= SCRIPT_TRYAGAIN;
 	struct log_line l;
 
-	log_begin_about(&l, d->log, LOG_SCRIPT_ERROR, LOG_ERROR, bytes_str(script_error_name(code)),
+	log_begin_about(&l, d->log, LOG_SCRIPT_ERROR, passes ? LOG_WARN : LOG_ERROR,
+			bytes_str(script_error_name(code)),
 			"script %s was refused, trying again: %s", script, text);
 	log_str(&l, "script", script);
 	log_str(&l, "code", script_error_name(code));
