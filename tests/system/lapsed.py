@@ -145,6 +145,10 @@ class Lapsed:
         return [line for line in self.lines()[self._mark:] if line.get("event") == event
                 and all(line.get(k) == v for k, v in fields.items())]
 
+    def find_ever(self, event):
+        """Those of former lives as well."""
+        return [line for line in self.lines() if line["event"] == event]
+
     def wait(self, event, limit=15, **fields):
         """The first such line."""
         def seen():
@@ -183,7 +187,7 @@ class Lapsed:
             if line["event"] is None:
                 if not line["text"].startswith("warning: "):    # of the configuration
                     bad.append(f"{name} printed: {line['text']}")
-            elif line["level"] == "error" and line["event"] not in self.errors:
+            elif line["level"] == "error" and line.get("of", line["event"]) not in self.errors:
                 bad.append(f"{name} logged an error: {json.dumps(line)}")
         if self.status is not None and self.status < 0 and not self._killed:
             bad.append(f"{name} died by signal {-self.status}")

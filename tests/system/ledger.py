@@ -85,6 +85,21 @@ class Ledger:
             raise TimeoutError(f"{error}; there are {len(self.ids())}") from None
         return self.records
 
+    def wait_for(self, ids, limit=20):
+        """Once all of `ids` are there."""
+        missing = set(ids)
+
+        def complete():
+            self.read()
+            missing.difference_update(self.ids())
+            return not missing
+        try:
+            until(complete, "all events in Kafka", limit, pause=0)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; {len(missing)} are missing, such as "
+                               f"{sorted(missing)[:5]}") from None
+        return self.records
+
     def finish(self, limit=20):
         """Reads all that the broker has at this moment."""
         ends = {}
@@ -125,15 +140,19 @@ class Ledger:
     def duplicates(self):
         return {ce_id: n for ce_id, n in self.ids().items() if n > 1}
 
-    def check(self, ids, duplicates=False):
+    def check(self, ids, duplicates=False, maybe=()):
         """
         Nothing lost, nothing early, nothing else, and nothing twice unless
-        `duplicates` are allowed: those carry the same id.
+        `duplicates` are allowed: those carry the same id.  `maybe`: subjects of
+        what may have come besides.
         """
         seen, wanted = set(self.ids()), set(ids)
-        lost, surplus = wanted - seen, seen - wanted
+        lost = wanted - seen
+        surplus = {r.id for r in self.records if r.subject not in maybe} - wanted
         assert not lost, f"{len(lost)} lost: {sorted(lost)[:5]}"
         assert not surplus, f"{len(surplus)} surplus: {sorted(surplus)[:5]}"
         assert not self.early(), f"{len(self.early())} came early"
+        contents = {(r.id, r.key, r.value, r.due) for r in self.records}
+        assert len(contents) == len(seen), "one id with two contents"
         if not duplicates:
             assert not self.duplicates(), f"came twice: {self.duplicates()}"

@@ -25,6 +25,7 @@ class World:
         self.redis = None
         self.topics = []
         self.instances = []
+        self.warm = []          # ce_ids of settle_one()
         self._ledger = None
         self._servers = []
 
@@ -52,9 +53,13 @@ class World:
             self.redis.close()
         self.redis = RedisServer(folder, **options).start()
         self._servers.append(self.redis)
+        self.use_scripts()
+        return self.redis
+
+    def use_scripts(self):
+        """After a restart of Redis, which forgets them."""
         self.client = self.redis.client()
         self.scripts = Scripts(self.client)
-        return self.redis
 
     def new_topic(self, name=None, partitions=1, **config):
         """Records in it tell when they came."""
@@ -168,6 +173,14 @@ class World:
         self.drained(limit)
         assert len(self.ledger.finish(limit)) == count
         return self.ledger.records
+
+    def settle_one(self):
+        """Proof that everything works, before it is harmed."""
+        self.warm.append(self.schedule(f"warm-{len(self.warm)}"))
+        lapsed = self.lapsed()
+        self.settle(self.warm)
+        lapsed.stop()
+        self.instances.remove(lapsed)
 
     def settle(self, ids, duplicates=False, limit=20, dead=False):
         """All of `ids` arrive, and nothing else, and Redis forgets them."""
