@@ -47,6 +47,7 @@ struct calls {
 struct pending {
 	struct calls *c;
 	enum ask_kind kind;
+	unsigned life;
 	struct batch *batch;
 };
 
@@ -296,17 +297,17 @@ static size_t item_names(const redisReply *reply, size_t from, struct batch_name
 	return n;
 }
 
-static void joined(struct calls *c, const redisReply *reply, usec_t now)
+static void joined(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
 {
 	struct batch_name *open;
 	size_t n = item_names(reply, 4, &open);
 
-	bridge_joined(c->b, item_int(reply, 0), (unsigned)item_int(reply, 1),
+	bridge_joined(c->b, life, item_int(reply, 0), (unsigned)item_int(reply, 1),
 		      (uint64_t)item_int(reply, 2), (uint64_t)item_int(reply, 3), open, n, now);
 	free(open);
 }
 
-static void renewed(struct calls *c, const redisReply *reply, usec_t now)
+static void renewed(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
 {
 	size_t n = (size_t)item_int(reply, 1), orphans;
 	unsigned *slots;
@@ -322,7 +323,7 @@ static void renewed(struct calls *c, const redisReply *reply, usec_t now)
 		left[i] = item_int(reply, 3 + 3 * i) * USEC_PER_MSEC;
 	}
 	orphans = item_names(reply, 2 + 3 * n, &names);
-	bridge_renewed(c->b, item_int(reply, 0), slots, left, n, names, orphans, now);
+	bridge_renewed(c->b, life, item_int(reply, 0), slots, left, n, names, orphans, now);
 	free(names);
 	free(left);
 	free(slots);
@@ -355,10 +356,10 @@ static void refused(struct calls *c, const struct pending *p, const redisReply *
 	enum script_error code = script_error_code(bytes_str(text));
 
 	if (code == SCRIPT_FENCED) {
-		bridge_refused(c->b, p->kind, p->batch, REFUSAL_FENCED, clock_now());
+		bridge_refused(c->b, p->kind, p->life, p->batch, REFUSAL_FENCED, clock_now());
 		return;
 	}
-	bridge_refused(c->b, p->kind, p->batch, REFUSAL_LATER, clock_now());
+	bridge_refused(c->b, p->kind, p->life, p->batch, REFUSAL_LATER, clock_now());
 	if (code == SCRIPT_NOSCRIPT)
 		calls_load(c);
 	else
@@ -373,13 +374,13 @@ static void answered(struct calls *c, const struct pending *p, const redisReply 
 
 	switch (p->kind) {
 	case ASK_JOIN:
-		joined(c, reply, now);
+		joined(c, p->life, reply, now);
 		break;
 	case ASK_RENEW:
-		renewed(c, reply, now);
+		renewed(c, p->life, reply, now);
 		break;
 	case ASK_LEAVE:
-		bridge_left(c->b);
+		bridge_left(c->b, p->life);
 		break;
 	case ASK_CLAIM:
 	case ASK_ADOPT:
@@ -401,7 +402,7 @@ static void on_answer(void *arg, void *priv, redisReply *reply)
 
 	(void)arg;
 	if (!reply)
-		bridge_refused(p->c->b, p->kind, p->batch, REFUSAL_LOST, clock_now());
+		bridge_refused(p->c->b, p->kind, p->life, p->batch, REFUSAL_LOST, clock_now());
 	else if (reply->type != REDIS_REPLY_ARRAY)
 		refused(p->c, p, reply);
 	else
@@ -413,7 +414,7 @@ void calls_make(struct calls *c, const struct ask *ask)
 {
 	struct pending *p = mem_alloc(1, sizeof *p);
 
-	*p = (struct pending){ c, ask->kind, ask->batch };
+	*p = (struct pending){ c, ask->kind, ask->life, ask->batch };
 	c->n = 0;
 	buf_reset(&c->text);
 	arg_str(c, "EVALSHA");
@@ -425,7 +426,7 @@ void calls_make(struct calls *c, const struct ask *ask)
 		c->argv[i] = bytes_of(c->args[i].p ? c->args[i].p : c->text.p + c->args[i].at,
 				      c->args[i].n);
 	if (!redis_call(c->r, c->n, c->argv, on_answer, p)) {
-		bridge_refused(c->b, ask->kind, ask->batch, REFUSAL_LOST, clock_now());
+		bridge_refused(c->b, ask->kind, ask->life, ask->batch, REFUSAL_LOST, clock_now());
 		free(p);
 	}
 }

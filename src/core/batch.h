@@ -72,6 +72,7 @@ struct entry {
 	enum entry_state state;
 	bool suspect;		/* was in a refused lot; goes alone */
 	uint64_t park_seq;	/* the parked batch it moves to, 0: none yet */
+	bool park_first;	/* the first of its batch that moves there */
 	char *reason;		/* of a burial; owned */
 };
 

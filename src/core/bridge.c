@@ -325,7 +325,7 @@ static const struct ask *ask_about(struct bridge *b, enum ask_kind kind, struct 
 {
 	if (batch)
 		batch->called = true;
-	b->ask = (struct ask){ .kind = kind, .batch = batch };
+	b->ask = (struct ask){ .kind = kind, .life = b->lease.joins, .batch = batch };
 	return &b->ask;
 }
 
@@ -352,6 +352,7 @@ static void place_entries(struct bridge *b, struct batch *batch)
 				batch->entries[j].topic == e->topic;
 		seq = topics_place(b->topics, e->topic, same, b->lease.seq + 1, &fresh);
 		b->lease.seq += fresh;
+		e->park_first = true;
 		for (size_t j = i; j < batch->n; j++)
 			if (batch->entries[j].state == ENTRY_PARKED &&
 			    batch->entries[j].topic == e->topic)
@@ -531,9 +532,11 @@ static void orphans_set(struct bridge *b, const struct batch_name *names, size_t
 	b->n_orphans = n;
 }
 
-void bridge_joined(struct bridge *b, int64_t redis, unsigned slot, uint64_t epoch,
+void bridge_joined(struct bridge *b, unsigned life, int64_t redis, unsigned slot, uint64_t epoch,
 		   uint64_t seq, const struct batch_name *open, size_t n, usec_t now)
 {
+	if (life != b->lease.joins)
+		return;
 	redis_said(b, redis, now);
 	lease_joined(&b->lease, slot, epoch, seq, now);
 	note_add(b, NOTE_JOINED, slot, (int64_t)epoch);
@@ -541,12 +544,14 @@ void bridge_joined(struct bridge *b, int64_t redis, unsigned slot, uint64_t epoc
 }
 
 /* What is already being adopted is not an orphan any more. */
-void bridge_renewed(struct bridge *b, int64_t redis, const unsigned *slots,
+void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsigned *slots,
 		    const usec_t *left, size_t n, const struct batch_name *orphans,
 		    size_t n_orphans, usec_t now)
 {
 	usec_t ends[LEASE_PEERS];
 
+	if (life != b->lease.joins)
+		return;
 	redis_said(b, redis, now);
 	if (n > LEASE_PEERS)
 		n = LEASE_PEERS;
@@ -557,8 +562,10 @@ void bridge_renewed(struct bridge *b, int64_t redis, const unsigned *slots,
 		orphans_set(b, orphans, n_orphans);
 }
 
-void bridge_left(struct bridge *b)
+void bridge_left(struct bridge *b, unsigned life)
 {
+	if (life != b->lease.joins)
+		return;
 	b->lease.state = LEASE_LEFT;
 	note_add(b, NOTE_LEFT, b->lease.slot, 0);
 }
@@ -671,6 +678,19 @@ void bridge_brought(struct bridge *b, struct batch *batch,
 	batch_enter(b, batch, now);
 }
 
+/* What was parked by it can be read again from now on. */
+static void settled(struct bridge *b, struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		struct entry *e = &batch->entries[i];
+
+		if (e->state == ENTRY_PARKED && e->park_first)
+			topics_placed(b->topics, e->topic, e->park_seq);
+	}
+	b->counters.settled += batch->n;
+	batch_remove(b, batch);
+}
+
 void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now)
 {
 	(void)now;
@@ -684,8 +704,7 @@ void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now
 		batch_due(b, batch, BATCH_LOST);
 		return;
 	}
-	b->counters.settled += batch->n;
-	batch_remove(b, batch);
+	settled(b, batch);
 }
 
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now)
@@ -697,12 +716,11 @@ void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t
 		return;
 	}
 	/* A settle whose answer was lost leaves nothing to forget. */
-	b->counters.settled += batch->n;
 	b->counters.gone += !batch->resettled || lives > 0;
 	b->counters.forgotten += lives;
 	if (!batch->resettled || lives > 0)
 		note_add(b, NOTE_GONE, (int64_t)batch->n, (int64_t)lives);
-	batch_remove(b, batch);
+	settled(b, batch);
 }
 
 static void hold_off(struct bridge *b, usec_t now)
@@ -741,8 +759,8 @@ static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batc
 	}
 }
 
-void bridge_refused(struct bridge *b, enum ask_kind kind, struct batch *batch,
-		    enum refusal why, usec_t now)
+void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
+		    struct batch *batch, enum refusal why, usec_t now)
 {
 	if (batch)
 		batch->called = false;
@@ -750,6 +768,8 @@ void bridge_refused(struct bridge *b, enum ask_kind kind, struct batch *batch,
 		abandoned_check(b, batch);
 		return;
 	}
+	if (life != b->lease.joins)
+		return;
 	if (why == REFUSAL_LATER)
 		hold_off(b, now);
 	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);

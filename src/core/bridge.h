@@ -53,6 +53,7 @@ enum ask_kind {
 
 struct ask {
 	enum ask_kind kind;
+	unsigned life;		/* which stay in a slot it is part of */
 	struct batch *batch;	/* of the last five */
 	size_t limit, bytes;	/* of a claim */
 	msec_t hush, window;	/* of a claim: see claim.lua */
@@ -134,23 +135,24 @@ void bridge_peer_left(struct bridge *b, usec_t now);
 
 /*
  * The next call to make, or NULL; valid until the next bridge_ask().  Each
- * obliges to the answer that fits its kind, or to bridge_refused().
+ * obliges to the answer that fits its kind, or to bridge_refused(); `life` is
+ * that of the ask, since an answer may come when the slot is lost already.
  */
 const struct ask *bridge_ask(struct bridge *b, usec_t now);
 
-void bridge_joined(struct bridge *b, int64_t redis, unsigned slot, uint64_t epoch,
+void bridge_joined(struct bridge *b, unsigned life, int64_t redis, unsigned slot, uint64_t epoch,
 		   uint64_t seq, const struct batch_name *open, size_t n, usec_t now);
 /* `left` is what remains of each live holder's lease, us. */
-void bridge_renewed(struct bridge *b, int64_t redis, const unsigned *slots,
+void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsigned *slots,
 		    const usec_t *left, size_t n, const struct batch_name *orphans,
 		    size_t n_orphans, usec_t now);
-void bridge_left(struct bridge *b);
+void bridge_left(struct bridge *b, unsigned life);
 void bridge_brought(struct bridge *b, struct batch *batch,
 		    const struct batch_answer *answer, usec_t now);
 void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now);
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now);
-void bridge_refused(struct bridge *b, enum ask_kind kind, struct batch *batch,
-		    enum refusal why, usec_t now);
+void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
+		    struct batch *batch, enum refusal why, usec_t now);
 
 /*
  * The next entry for the producer, or NULL.  Each obliges to a verdict, or to

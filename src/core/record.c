@@ -289,12 +289,15 @@ bool member_parse(struct bytes from, struct member *m, struct err *err)
 	struct bytes rest;
 	uint64_t db = 0;
 
-	if (from.n < 2 || !memchr("ske", from.p[0], 3) || from.p[1] != ':')
-		return err_set(err, "the member is none of s:, k: and e:");
-	m->kind = (enum member_kind)from.p[0];
+	bool aside;
+
+	if (from.n < 2 || !memchr("skep", from.p[0], 4) || from.p[1] != ':')
+		return err_set(err, "the member is none of s:, k:, e: and p:");
+	aside = from.p[0] == 'p';
+	m->kind = aside ? MEMBER_SCHEDULED : (enum member_kind)from.p[0];
 	m->birth = 0;
 	rest = bytes_skip(from, 2);
-	if (m->kind == MEMBER_EXPIRED &&
+	if ((aside || m->kind == MEMBER_EXPIRED) &&
 	    !(decimal_take(&rest, UINT64_MAX, &m->birth) && byte_take(&rest, ':')))
 		return err_set(err, "the member has no birth");
 	if (m->kind != MEMBER_SCHEDULED &&
@@ -443,7 +446,7 @@ bool ce_id_parse(struct bytes text, struct buf *room, struct ce_id *id,
 	id->raw = buf_view(room);
 	if (!member_parse(id->raw, &id->member, err))
 		return false;
-	if (id->member.kind == MEMBER_EXPIRED)
+	if (id->member.kind == MEMBER_EXPIRED || id->raw.p[0] == 'p')
 		return err_set(err, "a ce_id names an id or a key (s: or k:)");
 	return true;
 }

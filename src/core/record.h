@@ -9,7 +9,7 @@
  * allocated.  Any bytes may come in: what can't be read is refused with a
  * text that becomes the reason of a burial.
  *
- *   member    s:<id> | k:<db>:<key> | e:<birth>:<db>:<key>
+ *   member    s:<id> | k:<db>:<key> | e:<birth>:<db>:<key> | p:<birth>:<id>
  *   envelope  01 due:8 certainty:1 record
  *   record    01 birth:8 attempt:2 (tag:1 length:2 bytes)* ['p' payload]
  *   obituary  01 length:2 reason length:2 member envelope
@@ -73,7 +73,7 @@ enum member_kind {
 struct member {
 	enum member_kind kind;
 	unsigned db;		/* 0 for a scheduled event */
-	uint64_t birth;		/* of MEMBER_EXPIRED, else 0 */
+	uint64_t birth;		/* in the names e: and p:, else 0 */
 	struct bytes name;	/* the id or key, 1 to RECORD_NAME_MAX bytes */
 };
 

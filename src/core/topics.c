@@ -17,6 +17,7 @@ struct queue {
 struct parked {
 	uint64_t seq;
 	size_t n;	/* entries, as far as we know */
+	unsigned unsure;	/* settles under way that add to it */
 };
 
 struct topic {
@@ -402,55 +403,13 @@ void topics_tick(struct topics *ts, usec_t now)
 	}
 }
 
-/* Calls `f` for each topic until it returns true. */
-static struct topic *find(const struct topics *ts, bool (*f)(const struct topic *, usec_t),
-			  usec_t now)
-{
-	if (ts->special == 0)
-		return NULL;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct topic *t = ts->buckets[i]; t; t = t->next)
-			if (f(t, now))
-				return t;
-	return NULL;
-}
-
-static bool on_trial(const struct topic *t, usec_t now)
-{
-	return !t->fetching && t->state == TOPIC_PARKED && now >= t->retry_at;
-}
-
-static bool has_backlog(const struct topic *t, usec_t now)
-{
-	(void)now;
-	return !t->fetching && t->state == TOPIC_FLOWS && t->nparked;
-}
-
-usec_t topics_deadline(const struct topics *ts)
-{
-	usec_t at = ts->later ? ts->later_at : USEC_NEVER;
-
-	if (ts->special == 0)
-		return at;
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct topic *t = ts->buckets[i]; t; t = t->next) {
-			if (t->fetching)
-				continue;
-			if (t->state == TOPIC_PARKED && t->retry_at < at)
-				at = t->retry_at;
-			if (has_backlog(t, 0))
-				at = 0;
-		}
-	return at;
-}
-
 static void parked_add(struct topics *ts, struct topic *t, uint64_t seq, size_t n)
 {
 	if (t->nparked == t->cap) {
 		t->cap = t->cap ? 2 * t->cap : 8;
 		t->parked = mem_resize(t->parked, t->cap, sizeof *t->parked);
 	}
-	t->parked[t->nparked++] = (struct parked){ seq, n };
+	t->parked[t->nparked++] = (struct parked){ .seq = seq, .n = n };
 	topic_mark(ts, t);
 }
 
@@ -473,16 +432,80 @@ uint64_t topics_place(struct topics *ts, struct topic *t, size_t n, uint64_t fre
 	t->entries -= n;
 	*used = !last || last->n + n > ts->conf.batch_limit;
 	if (*used) {
-		parked_add(ts, t, fresh, n);
-		return fresh;
+		parked_add(ts, t, fresh, 0);
+		last = &t->parked[t->nparked - 1];
 	}
 	last->n += n;
+	last->unsure++;
 	return last->seq;
+}
+
+void topics_placed(struct topics *ts, struct topic *t, uint64_t seq)
+{
+	(void)ts;
+	for (size_t i = 0; i < t->nparked; i++)
+		if (t->parked[i].seq == seq)
+			t->parked[i].unsure--;
+}
+
+/* The first that can be read; nparked when there is none. */
+static size_t first_sure(const struct topic *t)
+{
+	size_t i = 0;
+
+	while (i < t->nparked && t->parked[i].unsure)
+		i++;
+	return i;
+}
+
+
+/* With no batch at all it is tried with the next event. */
+static bool on_trial(const struct topic *t, usec_t now)
+{
+	return !t->fetching && t->state == TOPIC_PARKED && now >= t->retry_at &&
+	       (t->nparked == 0 || first_sure(t) < t->nparked);
+}
+
+static bool has_backlog(const struct topic *t, usec_t now)
+{
+	(void)now;
+	return !t->fetching && t->state == TOPIC_FLOWS && first_sure(t) < t->nparked;
+}
+
+/* Calls `f` for each topic until it returns true. */
+static struct topic *find(const struct topics *ts, bool (*f)(const struct topic *, usec_t),
+			  usec_t now)
+{
+	if (ts->special == 0)
+		return NULL;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct topic *t = ts->buckets[i]; t; t = t->next)
+			if (f(t, now))
+				return t;
+	return NULL;
+}
+
+
+usec_t topics_deadline(const struct topics *ts)
+{
+	usec_t at = ts->later ? ts->later_at : USEC_NEVER;
+
+	if (ts->special == 0)
+		return at;
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct topic *t = ts->buckets[i]; t; t = t->next) {
+			if (t->retry_at < at && on_trial(t, t->retry_at))
+				at = t->retry_at;
+			if (has_backlog(t, 0))
+				at = 0;
+		}
+	return at;
 }
 
 bool topics_trial(struct topics *ts, usec_t now, uint64_t *seq, struct topic **t)
 {
 	struct topic *found = find(ts, has_backlog, now);
+	size_t i;
 
 	if (!found)
 		found = find(ts, on_trial, now);
@@ -492,9 +515,11 @@ bool topics_trial(struct topics *ts, usec_t now, uint64_t *seq, struct topic **t
 		flows(ts, found);
 		return false;
 	}
-	*seq = found->parked[0].seq;
+	i = first_sure(found);
+	*seq = found->parked[i].seq;
 	found->nparked--;
-	memmove(found->parked, found->parked + 1, found->nparked * sizeof *found->parked);
+	memmove(found->parked + i, found->parked + i + 1,
+		(found->nparked - i) * sizeof *found->parked);
 	found->fetching = true;
 	if (found->state == TOPIC_PARKED)
 		topic_move(ts, found, TOPIC_TRIAL);

@@ -82,7 +82,8 @@ usec_t topics_deadline(const struct topics *ts);
 /*
  * Parked batches.  topics_parked() tells of one that was adopted, with
  * its retry time; topics_place() gives the number under which `n` more entries
- * of `t` are to be parked: one with room, or `fresh` (then *used is set).
+ * of `t` are to be parked: one with room, or `fresh` (then *used is set);
+ * it is not read again before topics_placed() tells that the settle is done.
  * topics_trial() gives a batch to read again, when a topic's time has come or
  * it flows and has batches left; each obliges to topics_fetched() once its
  * entries have entered, or to topics_untried().
@@ -90,6 +91,7 @@ usec_t topics_deadline(const struct topics *ts);
 void topics_parked(struct topics *ts, struct bytes name, uint64_t seq, usec_t retry);
 uint64_t topics_place(struct topics *ts, struct topic *t, size_t n, uint64_t fresh,
 		      bool *used);
+void topics_placed(struct topics *ts, struct topic *t, uint64_t seq);
 bool topics_trial(struct topics *ts, usec_t now, uint64_t *seq, struct topic **t);
 void topics_fetched(struct topics *ts, struct topic *t);
 /* The batch could not be asked for; it stays where it was. */

@@ -19,6 +19,23 @@ local function use_seq(prefix, slot, epoch, nonce, seq)
 	redis.call('HSET', prefix .. ':epoch', slot, epoch .. ':' .. nonce .. ':' .. seq)
 end
 
+-- Another name for a life of a member, beside which another life stands.
+local function alias(member, birth)
+	local kind = string.sub(member, 1, 2)
+	if kind == 'k:' or kind == 's:' then
+		return (kind == 'k:' and 'e:' or 'p:') .. int(birth) .. string.sub(member, 2)
+	end
+	return member
+end
+
+-- What a scheduled event is called when no other life is in its way.
+local function canonical(member)
+	if string.sub(member, 1, 2) == 'p:' then
+		return 's' .. string.match(member, '^p:%d*(:.*)$')
+	end
+	return member
+end
+
 -- claimed ms, times adopted, retry ms, topic of a value in `open`.
 local function open_parse(value)
 	local claimed, adopted, retry, topic =

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common batch
+-- uses: common record batch
 --
 -- settle - the end of a batch: its entries are forgotten, but for those that
 -- are buried or parked.
@@ -20,7 +20,7 @@ local function plan(prefix, name, argv)
 		local envelope = redis.call('HGET', batch, argv[i])
 		if envelope then
 			bury[#bury + 1] = { argv[i + 1], struct.pack('>I1I2', 1, #argv[i + 2]) .. argv[i + 2]
-				.. struct.pack('>I2', #argv[i]) .. argv[i] .. envelope }
+				.. struct.pack('>I2', #canonical(argv[i])) .. canonical(argv[i]) .. envelope }
 		end
 		i = i + 3
 	end
@@ -38,6 +38,17 @@ local function plan(prefix, name, argv)
 		i = i + 4 + n
 	end
 	return bury, park
+end
+
+-- The parked batch may hold an earlier life of the same id or key, which must
+-- not be overwritten: the later one goes under a name of its own.
+local function move_beside(batch, pairs_)
+	for i = 1, #pairs_, 2 do
+		if redis.call('HEXISTS', batch, pairs_[i]) == 1 then
+			local _, _, record = envelope_open(pairs_[i + 1])
+			pairs_[i] = alias(pairs_[i], record_head(record) or 0)
+		end
+	end
 end
 
 local function lapse_settle(keys, argv)
@@ -63,8 +74,10 @@ local function lapse_settle(keys, argv)
 	end
 	local claimed, adopted = open_parse(open)
 	for _, g in ipairs(park) do
+		local batch = prefix .. ':b:' .. slot .. ':' .. g.seq
+		move_beside(batch, g.pairs)
 		for i = 1, #g.pairs, 4000 do
-			redis.call('HSET', prefix .. ':b:' .. slot .. ':' .. g.seq,
+			redis.call('HSET', batch,
 				unpack(g.pairs, i, math.min(i + 3999, #g.pairs)))
 		end
 		if #g.pairs > 0 then

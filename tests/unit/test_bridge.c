@@ -68,9 +68,9 @@ static struct batch *start(void)
 	expect_nothing();
 	bridge_link(bridge, true, now);
 	expect(ASK_JOIN);
-	bridge_joined(bridge, REDIS + now, 0, 3, 10, NULL, 0, now);
+	bridge_joined(bridge, bridge_lease(bridge)->joins, REDIS + now, 0, 3, 10, NULL, 0, now);
 	expect(ASK_RENEW);
-	bridge_renewed(bridge, REDIS + now, &slot, &left, 1, NULL, 0, now);
+	bridge_renewed(bridge, bridge_lease(bridge)->joins, REDIS + now, &slot, &left, 1, NULL, 0, now);
 	return expect(ASK_CLAIM)->batch;
 }
 
@@ -157,7 +157,7 @@ START_TEST(a_lost_claim_is_asked_again_under_its_number)
 	struct batch *b = start();
 	uint64_t seq = b->seq;
 
-	bridge_refused(bridge, ASK_CLAIM, b, REFUSAL_LOST, now);
+	bridge_refused(bridge, ASK_CLAIM, bridge_lease(bridge)->joins, b, REFUSAL_LOST, now);
 	bridge_link(bridge, false, now);
 	expect_nothing();
 	bridge_link(bridge, true, now);
@@ -210,7 +210,7 @@ START_TEST(a_settle_whose_answer_was_lost_finds_nothing_and_that_is_fine)
 	bring(start(), 1, -1);
 	report_all(VERDICT_ACKED);
 	b = expect(ASK_SETTLE)->batch;
-	bridge_refused(bridge, ASK_SETTLE, b, REFUSAL_LOST, now);
+	bridge_refused(bridge, ASK_SETTLE, bridge_lease(bridge)->joins, b, REFUSAL_LOST, now);
 	bridge_settled(bridge, expect(ASK_SETTLE)->batch, true, now);
 	bridge_forgot(bridge, expect(ASK_FORGET)->batch, 0, now);
 	ck_assert_uint_eq(bridge_counters(bridge)->gone, 0);
@@ -240,14 +240,14 @@ START_TEST(fenced_it_drops_what_it_holds_and_joins_anew)
 	settling = expect(ASK_SETTLE)->batch;
 	bring(expect(ASK_CLAIM)->batch, 2, DUE);
 	e = bridge_next(bridge, now);
-	bridge_refused(bridge, ASK_SETTLE, settling, REFUSAL_FENCED, now);
+	bridge_refused(bridge, ASK_SETTLE, bridge_lease(bridge)->joins, settling, REFUSAL_FENCED, now);
 	ck_assert(noted(NOTE_FENCED));
 	ck_assert_ptr_null(bridge_next(bridge, now));
 	expect(ASK_JOIN);
 	/* The report of the one that flew comes to nothing. */
 	bridge_verdict(bridge, e, VERDICT_RETRY, "late", now);
 	ck_assert_ptr_null(bridge_next(bridge, now + USEC_PER_SEC));
-	bridge_joined(bridge, REDIS + now, 0, 5, 20, NULL, 0, now);
+	bridge_joined(bridge, bridge_lease(bridge)->joins, REDIS + now, 0, 5, 20, NULL, 0, now);
 	expect(ASK_RENEW);
 	ck_assert_uint_gt(expect(ASK_CLAIM)->batch->seq, 20);
 	ck_assert_uint_eq(bridge_counters(bridge)->fenced, 1);
@@ -259,9 +259,24 @@ START_TEST(fenced_while_a_claim_is_out)
 	struct batch *b = start();
 
 	now += TERM / 3;
-	bridge_refused(bridge, ASK_CLAIM, b, REFUSAL_FENCED, now);
+	bridge_refused(bridge, ASK_CLAIM, bridge_lease(bridge)->joins, b, REFUSAL_FENCED, now);
 	expect(ASK_JOIN);
 	ck_assert_ptr_null(bridge_next(bridge, now));
+}
+END_TEST
+
+START_TEST(a_late_answer_of_a_lost_slot_means_nothing)
+{
+	struct batch *b = start();
+	unsigned life = bridge_lease(bridge)->joins;
+
+	now += TERM / 3;
+	expect(ASK_RENEW);
+	bridge_refused(bridge, ASK_CLAIM, life, b, REFUSAL_FENCED, now);
+	expect(ASK_JOIN);
+	bridge_refused(bridge, ASK_RENEW, life, NULL, REFUSAL_FENCED, now);
+	expect_nothing();
+	ck_assert_uint_eq(bridge_counters(bridge)->fenced, 1);
 }
 END_TEST
 
@@ -307,7 +322,7 @@ START_TEST(batches_of_a_dead_slot_are_adopted)
 	bring(start(), 0, -1);
 	now += TERM / 3;
 	expect(ASK_RENEW);
-	bridge_renewed(bridge, REDIS + now, slots, left, 1, &orphan, 1, now);
+	bridge_renewed(bridge, bridge_lease(bridge)->joins, REDIS + now, slots, left, 1, &orphan, 1, now);
 	ck_assert_int_eq(bridge_deadline(bridge, now), now);
 	b = expect(ASK_ADOPT)->batch;
 	ck_assert_uint_eq(b->from_slot, 4);
@@ -325,7 +340,7 @@ START_TEST(what_the_slot_left_open_is_adopted_at_the_start)
 
 	bridge_link(bridge, true, now);
 	expect(ASK_JOIN);
-	bridge_joined(bridge, REDIS + now, 0, 3, 10, open, 2, now);
+	bridge_joined(bridge, bridge_lease(bridge)->joins, REDIS + now, 0, 3, 10, open, 2, now);
 	expect(ASK_RENEW);
 	/* Claims and recovery take turns. */
 	bring(expect(ASK_CLAIM)->batch, 1, DUE);
@@ -368,7 +383,7 @@ START_TEST(a_heard_key_goes_with_the_claim_until_it_is_answered)
 	b = ask->batch;
 	ck_assert_uint_eq(ask->nheard, 1);
 	ck_assert_bytes(ask->heard[0].member, BYTES("k:0:order:9"));
-	bridge_refused(bridge, ASK_CLAIM, b, REFUSAL_LOST, now);
+	bridge_refused(bridge, ASK_CLAIM, bridge_lease(bridge)->joins, b, REFUSAL_LOST, now);
 	ask = expect(ASK_CLAIM);
 	ck_assert_uint_eq(ask->nheard, 1);
 	/* Nothing came under the old number: the key has yet to be asked for. */
@@ -384,7 +399,7 @@ START_TEST(a_redis_that_refuses_is_left_alone_for_a_while)
 {
 	struct batch *b = start();
 
-	bridge_refused(bridge, ASK_CLAIM, b, REFUSAL_LATER, now);
+	bridge_refused(bridge, ASK_CLAIM, bridge_lease(bridge)->joins, b, REFUSAL_LATER, now);
 	expect_nothing();
 	ck_assert_int_gt(bridge_deadline(bridge, now), now);
 	now = bridge_deadline(bridge, now);
@@ -401,7 +416,7 @@ START_TEST(draining_it_settles_and_leaves)
 	report_all(VERDICT_ACKED);
 	bridge_settled(bridge, expect(ASK_SETTLE)->batch, false, now);
 	expect(ASK_LEAVE);
-	bridge_left(bridge);
+	bridge_left(bridge, bridge_lease(bridge)->joins);
 	ck_assert(bridge_over(bridge));
 }
 END_TEST
@@ -452,6 +467,7 @@ int main(void)
 	tcase_add_test(tests, a_batch_that_a_failover_lost_is_forgotten_by_its_lives);
 	tcase_add_test(tests, fenced_it_drops_what_it_holds_and_joins_anew);
 	tcase_add_test(tests, fenced_while_a_claim_is_out);
+	tcase_add_test(tests, a_late_answer_of_a_lost_slot_means_nothing);
 	tcase_add_test(tests, a_record_that_cant_be_read_is_buried_and_others_go_on);
 	tcase_add_test(tests, what_nobody_saw_is_dropped_where_the_route_says_so);
 	tcase_add_test(tests, batches_of_a_dead_slot_are_adopted);

@@ -151,6 +151,7 @@ static void park(int i)
 	if (entry(i)->state == ENTRY_QUEUED)
 		say(topics_next(topics), VERDICT_NO_TOPIC);
 	entry(i)->park_seq = topics_place(topics, entry(i)->topic, 1, 70 + (uint64_t)i, &used);
+	topics_placed(topics, entry(i)->topic, entry(i)->park_seq);
 }
 
 START_TEST(parked_entries_share_a_batch_up_to_its_limit)
@@ -163,6 +164,23 @@ START_TEST(parked_entries_share_a_batch_up_to_its_limit)
 	ck_assert_uint_eq(entry(1)->park_seq, 70);
 	ck_assert_uint_eq(topics_place(topics, entry(0)->topic, 0, 99, &used), 70);
 	ck_assert(!used);
+}
+END_TEST
+
+START_TEST(a_batch_is_not_read_before_it_is_settled)
+{
+	struct topic *t;
+	uint64_t seq;
+	bool used;
+
+	enter(0, 1, "gone");
+	say(topics_next(topics), VERDICT_NO_TOPIC);
+	entry(0)->park_seq = topics_place(topics, entry(0)->topic, 1, 70, &used);
+	ck_assert(used);
+	ck_assert(!topics_trial(topics, PARK, &seq, &t));
+	ck_assert_int_eq(topics_deadline(topics), USEC_NEVER);
+	topics_placed(topics, entry(0)->topic, 70);
+	ck_assert(topics_trial(topics, PARK, &seq, &t));
 }
 END_TEST
 
@@ -209,6 +227,7 @@ START_TEST(each_failed_trial_doubles_the_pause_up_to_a_limit)
 		ck_assert_int_eq(topics_verdict(topics, entry(i), VERDICT_NO_TOPIC, "", now),
 				 NEWS_PARKED);
 		entry(i)->park_seq = topics_place(topics, t, 1, 80, &used);
+		topics_placed(topics, t, 80);
 		pause = 2 * pause < 4 * PARK ? 2 * pause : 4 * PARK;
 	}
 }
@@ -222,6 +241,7 @@ START_TEST(a_trial_without_entries_is_tried_again)
 
 	park(0);
 	topics_place(topics, entry(0)->topic, 0, 0, &used);
+	topics_placed(topics, entry(0)->topic, 70);
 	ck_assert(topics_trial(topics, PARK, &seq, &t));
 	topics_fetched(topics, t);
 	ck_assert_int_eq(topic_state(t), TOPIC_PARKED);
@@ -308,6 +328,7 @@ int main(void)
 	tcase_add_test(tests, a_suspect_that_timed_out_is_still_one);
 	tcase_add_test(tests, a_topic_that_refuses_is_parked_and_others_flow);
 	tcase_add_test(tests, parked_entries_share_a_batch_up_to_its_limit);
+	tcase_add_test(tests, a_batch_is_not_read_before_it_is_settled);
 	tcase_add_test(tests, a_parked_topic_is_tried_when_its_time_has_come);
 	tcase_add_test(tests, each_failed_trial_doubles_the_pause_up_to_a_limit);
 	tcase_add_test(tests, a_trial_without_entries_is_tried_again);

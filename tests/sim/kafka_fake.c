@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A broker that appends, delays, refuses, forgets and stays silent.
+ *
+ * Refused lots: everything that is in flight for a topic together with a
+ * poisoned event is refused with it, as Kafka refuses batches whole.
+ */
+#include <stdlib.h>
+
+#include "core/mem.h"
+#include "world.h"
+
+#define TIMEOUT	(3 * USEC_PER_SEC)	/* message.timeout.ms */
+
+struct kafka_fake {
+	struct world *w;
+	usec_t down_until;
+	usec_t missing_until;
+	size_t missing;		/* index of the topic that is not there */
+	struct message_fake *flying;
+};
+
+struct message_fake {
+	struct message_fake *next;
+	struct kafka_fake *k;
+	struct instance *i;
+	unsigned life;		/* of the instance when it was produced */
+	struct entry *e;
+	size_t topic;
+	struct bytes id;	/* owned */
+	bool poison, doomed;
+	usec_t since;
+};
+
+struct kafka_fake *kafka_fake_new(struct world *w)
+{
+	struct kafka_fake *k = mem_alloc(1, sizeof *k);
+
+	k->w = w;
+	return k;
+}
+
+static void message_free(struct message_fake *m)
+{
+	free((char *)m->id.p);
+	free(m);
+}
+
+void kafka_fake_free(struct kafka_fake *k)
+{
+	while (k->flying) {
+		struct message_fake *m = k->flying;
+
+		k->flying = m->next;
+		message_free(m);
+	}
+	free(k);
+}
+
+static void unlink_message(struct message_fake *m)
+{
+	struct message_fake **p = &m->k->flying;
+
+	while (*p != m)
+		p = &(*p)->next;
+	*p = m->next;
+}
+
+static void landed(struct message_fake *m, bool append, enum verdict v)
+{
+	unlink_message(m);
+	if (append)
+		ledger_arrived(m->k->w->ledger, m->id);
+	instance_report(m->i, m->life, m->e, v);
+	message_free(m);
+}
+
+static void doom_neighbours(const struct message_fake *m)
+{
+	for (struct message_fake *o = m->k->flying; o; o = o->next)
+		if (o->topic == m->topic && o->i == m->i)
+			o->doomed = true;
+}
+
+/* A crashed instance's messages may or may not have got there. */
+static void arrive(struct world *w, void *arg)
+{
+	struct message_fake *m = arg;
+	struct kafka_fake *k = m->k;
+
+	if (instance_life(m->i) != m->life) {
+		landed(m, below(w, 2) && !m->poison && !m->doomed, VERDICT_ACKED);
+		return;
+	}
+	if (w->now < k->missing_until && m->topic == k->missing) {
+		landed(m, false, VERDICT_NO_TOPIC);
+	} else if (w->now < k->down_until) {
+		if (w->now - m->since > TIMEOUT)
+			landed(m, false, VERDICT_RETRY);
+		else
+			at(w, w->now + 100 * USEC_PER_MSEC, arrive, m);
+	} else if (m->poison || m->doomed) {
+		if (m->poison)
+			doom_neighbours(m);
+		landed(m, false, VERDICT_REFUSED);
+	} else if (chance(w, w->faults.maybe)) {
+		landed(m, below(w, 2), VERDICT_MAYBE);
+	} else if (chance(w, w->faults.retry)) {
+		landed(m, false, VERDICT_RETRY);
+	} else {
+		landed(m, true, VERDICT_ACKED);
+	}
+}
+
+void kafka_fake_produce(struct kafka_fake *k, struct instance *i, struct entry *e,
+			struct bytes topic, struct bytes id, bool poison)
+{
+	struct message_fake *m = mem_alloc(1, sizeof *m);
+
+	*m = (struct message_fake){
+		.next = k->flying, .k = k, .i = i, .life = instance_life(i), .e = e,
+		.topic = (size_t)(topic.p[topic.n - 1] - '0') % TOPICS,
+		.id = bytes_of(mem_copy(id), id.n), .poison = poison, .since = k->w->now,
+	};
+	k->flying = m;
+	at(k->w, k->w->now + 200 + (usec_t)below(k->w, 5000), arrive, m);
+}
+
+void kafka_fake_down(struct kafka_fake *k, usec_t how_long)
+{
+	k->down_until = k->w->now + how_long;
+}
+
+void kafka_fake_miss(struct kafka_fake *k, usec_t how_long)
+{
+	k->missing = below(k->w, TOPICS);
+	k->missing_until = k->w->now + how_long;
+}

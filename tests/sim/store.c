@@ -1,0 +1,818 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "store.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/mem.h"
+#include "dict.h"
+
+enum kind { KIND_STRING, KIND_HASH, KIND_ZSET };
+
+struct object {
+	enum kind kind;
+	int64_t expires;	/* ms since the epoch; -1: never */
+	struct bytes string;	/* owned */
+	struct dict dict;
+	struct item **sorted;	/* of a sorted set, by score and member */
+	size_t cap;
+};
+
+struct store {
+	struct dict dbs[STORE_DBS];
+	size_t db;
+	int64_t us;
+	bool oom, written;
+	store_publish *publish;
+	void *arg;
+};
+
+struct call {
+	struct store *s;
+	size_t argc;
+	const struct bytes *argv;
+	struct reply *out;
+};
+
+/* Replies -------------------------------------------------------------- */
+
+void reply_clear(struct reply *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		reply_clear(&r->items[i]);
+	free(r->items);
+	free((char *)r->str.p);
+	*r = (struct reply){ 0 };
+}
+
+static void reply_int(struct reply *r, int64_t v)
+{
+	r->kind = REPLY_INT;
+	r->integer = v;
+}
+
+static void reply_bytes(struct reply *r, enum reply_kind kind, struct bytes b)
+{
+	r->kind = kind;
+	r->str = bytes_of(mem_copy(b), b.n);
+}
+
+static void reply_str(struct reply *r, struct bytes b)
+{
+	reply_bytes(r, REPLY_STR, b);
+}
+
+static void reply_error(struct reply *r, const char *text)
+{
+	reply_bytes(r, REPLY_ERROR, bytes_str(text));
+}
+
+static void reply_ok(struct reply *r)
+{
+	reply_bytes(r, REPLY_STATUS, BYTES("OK"));
+}
+
+static struct reply *reply_add(struct reply *r)
+{
+	r->kind = REPLY_ARRAY;
+	r->items = mem_resize(r->items, r->n + 1, sizeof *r->items);
+	r->items[r->n] = (struct reply){ 0 };
+	return &r->items[r->n++];
+}
+
+/* Redis prints integers as such and other doubles with 17 digits. */
+static struct bytes score_text(double score, char *room, size_t size)
+{
+	int n = score == floor(score) && fabs(score) < 1e17 ?
+		snprintf(room, size, "%.0f", score) : snprintf(room, size, "%.17g", score);
+
+	return bytes_of(room, (size_t)n);
+}
+
+static void reply_score(struct reply *r, double score)
+{
+	char room[64];
+
+	reply_str(r, score_text(score, room, sizeof room));
+}
+
+/* Objects -------------------------------------------------------------- */
+
+static void object_free(struct object *o)
+{
+	dict_clear(&o->dict);
+	free(o->sorted);
+	free((char *)o->string.p);
+	free(o);
+}
+
+static int item_cmp(const struct item *a, double score, struct bytes member)
+{
+	size_t n = a->key.n < member.n ? a->key.n : member.n;
+	int c;
+
+	if (a->score != score)
+		return a->score < score ? -1 : 1;
+	c = n ? memcmp(a->key.p, member.p, n) : 0;
+	return c ? c : (a->key.n > member.n) - (a->key.n < member.n);
+}
+
+/* Where (score, member) is, or would be. */
+static size_t rank_of(const struct object *o, double score, struct bytes member)
+{
+	size_t low = 0, high = o->dict.n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (item_cmp(o->sorted[mid], score, member) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool zset_remove(struct object *o, struct bytes member)
+{
+	struct item *it = dict_get(&o->dict, member);
+	size_t at;
+
+	if (!it)
+		return false;
+	at = rank_of(o, it->score, member);
+	memmove(o->sorted + at, o->sorted + at + 1, (o->dict.n - at - 1) * sizeof *o->sorted);
+	return dict_remove(&o->dict, member);
+}
+
+static bool zset_add(struct object *o, double score, struct bytes member)
+{
+	bool existed = zset_remove(o, member), fresh;
+	size_t at = rank_of(o, score, member), n = o->dict.n;
+	struct item *it;
+
+	if (n == o->cap) {
+		o->cap = o->cap ? 2 * o->cap : 8;
+		o->sorted = mem_resize(o->sorted, o->cap, sizeof *o->sorted);
+	}
+	it = dict_put(&o->dict, member, &fresh);
+	it->score = score;
+	memmove(o->sorted + at + 1, o->sorted + at, (n - at) * sizeof *o->sorted);
+	o->sorted[at] = it;
+	return !existed;
+}
+
+/* Keys ----------------------------------------------------------------- */
+
+static void drop_key(struct store *s, size_t db, struct bytes key)
+{
+	struct item *it = dict_get(&s->dbs[db], key);
+
+	object_free(it->object);
+	dict_remove(&s->dbs[db], key);
+}
+
+static void expire_key(struct store *s, size_t db, struct bytes key)
+{
+	char channel[64], *name = mem_copy(key);
+	int n = snprintf(channel, sizeof channel, "__keyevent@%zu__:expired", db);
+
+	drop_key(s, db, bytes_of(name, key.n));
+	s->publish(s->arg, bytes_of(channel, (size_t)n), bytes_of(name, key.n));
+	free(name);
+}
+
+static bool overdue(const struct store *s, const struct object *o)
+{
+	return o->expires >= 0 && s->us / 1000 > o->expires;
+}
+
+/* NULL when there is none, or none any more. */
+static struct object *look(struct store *s, struct bytes key)
+{
+	struct item *it = dict_get(&s->dbs[s->db], key);
+
+	if (!it)
+		return NULL;
+	if (!overdue(s, it->object))
+		return it->object;
+	expire_key(s, s->db, key);
+	return NULL;
+}
+
+static struct object *make(struct store *s, struct bytes key, enum kind kind)
+{
+	struct object *o = look(s, key);
+	struct item *it;
+	bool fresh;
+
+	if (o)
+		return o;
+	o = mem_alloc(1, sizeof *o);
+	o->kind = kind;
+	o->expires = -1;
+	it = dict_put(&s->dbs[s->db], key, &fresh);
+	it->object = o;
+	return o;
+}
+
+/* NULL and an error when the key holds another kind; NULL when there is none. */
+static struct object *typed(struct call *c, enum kind kind)
+{
+	struct object *o = look(c->s, c->argv[1]);
+
+	if (!o || o->kind == kind)
+		return o;
+	reply_error(c->out, "WRONGTYPE Operation against a key holding the wrong kind of value");
+	return NULL;
+}
+
+/* True when a write that takes memory may go on. */
+static bool may_grow(struct call *c)
+{
+	if (!c->s->oom || c->s->written)
+		return true;
+	reply_error(c->out, "OOM command not allowed when used memory > 'maxmemory'.");
+	return false;
+}
+
+static void emptied(struct call *c, struct object *o)
+{
+	if (o->dict.n == 0)
+		drop_key(c->s, c->s->db, c->argv[1]);
+}
+
+static int64_t number(struct bytes b)
+{
+	char room[32];
+
+	snprintf(room, sizeof room, "%.*s", (int)(b.n < 31 ? b.n : 31), b.p);
+	return strtoll(room, NULL, 10);
+}
+
+static double bound(struct bytes b, bool *exclusive)
+{
+	char room[64];
+
+	*exclusive = b.n && b.p[0] == '(';
+	if (*exclusive)
+		b = bytes_skip(b, 1);
+	snprintf(room, sizeof room, "%.*s", (int)(b.n < 63 ? b.n : 63), b.p);
+	return strtod(room, NULL);	/* "-inf" and "+inf" too */
+}
+
+static bool is_word(struct bytes b, const char *word)
+{
+	return b.n == strlen(word) && strncasecmp(b.p, word, b.n) == 0;
+}
+
+/* Commands -------------------------------------------------------------- */
+
+static void cmd_time(struct call *c)
+{
+	char room[32];
+	int n = snprintf(room, sizeof room, "%lld", (long long)(c->s->us / 1000000));
+
+	reply_str(reply_add(c->out), bytes_of(room, (size_t)n));
+	n = snprintf(room, sizeof room, "%lld", (long long)(c->s->us % 1000000));
+	reply_str(reply_add(c->out), bytes_of(room, (size_t)n));
+}
+
+static void cmd_select(struct call *c)
+{
+	int64_t db = number(c->argv[1]);
+
+	if (db < 0 || db >= STORE_DBS) {
+		reply_error(c->out, "ERR DB index is out of range");
+		return;
+	}
+	c->s->db = (size_t)db;
+	reply_ok(c->out);
+}
+
+static void cmd_dbsize(struct call *c)
+{
+	reply_int(c->out, (int64_t)c->s->dbs[c->s->db].n);
+}
+
+static void cmd_exists(struct call *c)
+{
+	reply_int(c->out, look(c->s, c->argv[1]) != NULL);
+}
+
+static void cmd_pexpiretime(struct call *c)
+{
+	struct object *o = look(c->s, c->argv[1]);
+
+	reply_int(c->out, o ? o->expires : -2);
+}
+
+static void cmd_pttl(struct call *c)
+{
+	struct object *o = look(c->s, c->argv[1]);
+
+	if (!o || o->expires < 0)
+		reply_int(c->out, o ? -1 : -2);
+	else
+		reply_int(c->out, o->expires - c->s->us / 1000);
+}
+
+static void cmd_set(struct call *c)
+{
+	struct object *o;
+
+	if (!may_grow(c))
+		return;
+	if (look(c->s, c->argv[1]))
+		drop_key(c->s, c->s->db, c->argv[1]);
+	o = make(c->s, c->argv[1], KIND_STRING);
+	o->string = bytes_of(mem_copy(c->argv[2]), c->argv[2].n);
+	if (c->argc == 5 && is_word(c->argv[3], "PX"))
+		o->expires = c->s->us / 1000 + number(c->argv[4]);
+	else if (c->argc == 5 && is_word(c->argv[3], "PXAT"))
+		o->expires = number(c->argv[4]);
+	c->s->written = true;
+	reply_ok(c->out);
+}
+
+static void cmd_get(struct call *c)
+{
+	struct object *o = typed(c, KIND_STRING);
+
+	if (o)
+		reply_str(c->out, o->string);
+}
+
+static void cmd_persist(struct call *c)
+{
+	struct object *o = look(c->s, c->argv[1]);
+
+	reply_int(c->out, o && o->expires >= 0);
+	if (o)
+		o->expires = -1;
+}
+
+static void cmd_pexpireat(struct call *c)
+{
+	struct object *o = look(c->s, c->argv[1]);
+
+	reply_int(c->out, o != NULL);
+	if (o)
+		o->expires = number(c->argv[2]);
+}
+
+static void cmd_unlink(struct call *c)
+{
+	int64_t n = 0;
+
+	for (size_t i = 1; i < c->argc; i++)
+		if (look(c->s, c->argv[i])) {
+			drop_key(c->s, c->s->db, c->argv[i]);
+			n++;
+		}
+	c->s->written = true;
+	reply_int(c->out, n);
+}
+
+static void cmd_rename(struct call *c)
+{
+	struct object *o = look(c->s, c->argv[1]);
+	struct item *it;
+	bool fresh;
+
+	if (!o) {
+		reply_error(c->out, "ERR no such key");
+		return;
+	}
+	if (look(c->s, c->argv[2]))
+		drop_key(c->s, c->s->db, c->argv[2]);
+	dict_remove(&c->s->dbs[c->s->db], c->argv[1]);
+	it = dict_put(&c->s->dbs[c->s->db], c->argv[2], &fresh);
+	it->object = o;
+	c->s->written = true;
+	reply_ok(c->out);
+}
+
+static void cmd_hget(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+	struct item *it = o ? dict_get(&o->dict, c->argv[2]) : NULL;
+
+	if (it)
+		reply_str(c->out, it->value);
+}
+
+static void cmd_hexists(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, o && dict_get(&o->dict, c->argv[2]));
+}
+
+static void cmd_hmget(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+
+	for (size_t i = 2; c->out->kind != REPLY_ERROR && i < c->argc; i++) {
+		struct item *it = o ? dict_get(&o->dict, c->argv[i]) : NULL;
+		struct reply *r = reply_add(c->out);
+
+		if (it)
+			reply_str(r, it->value);
+	}
+}
+
+static void cmd_hset(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+	int64_t added = 0;
+	bool fresh;
+
+	if (c->out->kind == REPLY_ERROR || !may_grow(c))
+		return;
+	o = make(c->s, c->argv[1], KIND_HASH);
+	for (size_t i = 2; i + 1 < c->argc; i += 2) {
+		item_set_value(dict_put(&o->dict, c->argv[i], &fresh), c->argv[i + 1]);
+		added += fresh;
+	}
+	c->s->written = true;
+	reply_int(c->out, added);
+}
+
+static void cmd_hdel(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+	int64_t n = 0;
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	for (size_t i = 2; o && i < c->argc; i++)
+		n += dict_remove(&o->dict, c->argv[i]);
+	if (o)
+		emptied(c, o);
+	c->s->written = true;
+	reply_int(c->out, n);
+}
+
+static void cmd_hlen(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, o ? (int64_t)o->dict.n : 0);
+}
+
+static void cmd_hstrlen(struct call *c)
+{
+	struct object *o = typed(c, KIND_HASH);
+	struct item *it = o ? dict_get(&o->dict, c->argv[2]) : NULL;
+
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, it ? (int64_t)it->value.n : 0);
+}
+
+static void walk(struct call *c, bool keys, bool values)
+{
+	struct object *o = typed(c, KIND_HASH);
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	c->out->kind = REPLY_ARRAY;
+	for (struct item *it = o ? o->dict.first : NULL; it; it = it->next) {
+		if (keys)
+			reply_str(reply_add(c->out), it->key);
+		if (values)
+			reply_str(reply_add(c->out), it->value);
+	}
+}
+
+static void cmd_hkeys(struct call *c)
+{
+	walk(c, true, false);
+}
+
+static void cmd_hgetall(struct call *c)
+{
+	walk(c, true, true);
+}
+
+/* All in one step, as Redis does for small hashes. */
+static void cmd_hscan(struct call *c)
+{
+	struct reply *cursor = reply_add(c->out);
+	struct reply *items = reply_add(c->out);
+	struct object *o = look(c->s, c->argv[1]);
+
+	cursor = &c->out->items[0];
+	reply_str(cursor, BYTES("0"));
+	items->kind = REPLY_ARRAY;
+	for (struct item *it = o ? o->dict.first : NULL; it; it = it->next) {
+		reply_str(reply_add(items), it->key);
+		reply_str(reply_add(items), it->value);
+	}
+}
+
+static void cmd_zadd(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	bool only = is_word(c->argv[2], "XX"), exclusive;
+	int64_t added = 0;
+
+	if (c->out->kind == REPLY_ERROR || !may_grow(c))
+		return;
+	if (!o && !only)
+		o = make(c->s, c->argv[1], KIND_ZSET);
+	for (size_t i = only ? 3 : 2; o && i + 1 < c->argc; i += 2)
+		if (!only || dict_get(&o->dict, c->argv[i + 1]))
+			added += zset_add(o, bound(c->argv[i], &exclusive), c->argv[i + 1]);
+	c->s->written = true;
+	reply_int(c->out, added);
+}
+
+static void cmd_zrem(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	int64_t n = 0;
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	for (size_t i = 2; o && i < c->argc; i++)
+		n += zset_remove(o, c->argv[i]);
+	if (o)
+		emptied(c, o);
+	c->s->written = true;
+	reply_int(c->out, n);
+}
+
+static void cmd_zscore(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	struct item *it = o ? dict_get(&o->dict, c->argv[2]) : NULL;
+
+	if (it)
+		reply_score(c->out, it->score);
+}
+
+static void cmd_zcard(struct call *c)
+{
+	cmd_hlen(&(struct call){ c->s, c->argc, c->argv, c->out });
+}
+
+static void reply_item(struct reply *out, const struct item *it, bool scores)
+{
+	reply_str(reply_add(out), it->key);
+	if (scores)
+		reply_score(reply_add(out), it->score);
+}
+
+static void cmd_zrange(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	int64_t from = number(c->argv[2]), to = number(c->argv[3]);
+	bool scores = c->argc > 4 && is_word(c->argv[4], "WITHSCORES");
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	c->out->kind = REPLY_ARRAY;
+	if (o && to < 0)
+		to += (int64_t)o->dict.n;
+	for (int64_t i = from; o && i <= to && i < (int64_t)o->dict.n; i++)
+		reply_item(c->out, o->sorted[i], scores);
+}
+
+static bool within(double score, const struct bytes *range)
+{
+	bool open_low, open_high;
+	double low = bound(range[0], &open_low), high = bound(range[1], &open_high);
+
+	return (open_low ? score > low : score >= low) &&
+	       (open_high ? score < high : score <= high);
+}
+
+static void cmd_zrangebyscore(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	int64_t skip = 0, limit = INT64_MAX;
+	bool scores = false;
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	for (size_t i = 4; i < c->argc; i++) {
+		scores = scores || is_word(c->argv[i], "WITHSCORES");
+		if (is_word(c->argv[i], "LIMIT")) {
+			skip = number(c->argv[i + 1]);
+			limit = number(c->argv[i + 2]);
+		}
+	}
+	c->out->kind = REPLY_ARRAY;
+	for (size_t i = 0; o && i < o->dict.n; i++) {
+		if (!within(o->sorted[i]->score, c->argv + 2) || skip-- > 0)
+			continue;
+		if (limit-- <= 0)
+			break;
+		reply_item(c->out, o->sorted[i], scores);
+	}
+}
+
+static void cmd_zcount(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	int64_t n = 0;
+
+	for (size_t i = 0; o && i < o->dict.n; i++)
+		n += within(o->sorted[i]->score, c->argv + 2);
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, n);
+}
+
+static void cmd_publish(struct call *c)
+{
+	c->s->publish(c->s->arg, c->argv[1], c->argv[2]);
+	reply_int(c->out, 0);
+}
+
+static const struct {
+	const char *name;
+	size_t min;
+	void (*f)(struct call *);
+} commands[] = {
+	{ "TIME", 1, cmd_time }, { "SELECT", 2, cmd_select }, { "DBSIZE", 1, cmd_dbsize },
+	{ "EXISTS", 2, cmd_exists }, { "PEXPIRETIME", 2, cmd_pexpiretime },
+	{ "PTTL", 2, cmd_pttl }, { "SET", 3, cmd_set }, { "GET", 2, cmd_get },
+	{ "PERSIST", 2, cmd_persist }, { "PEXPIREAT", 3, cmd_pexpireat },
+	{ "DEL", 2, cmd_unlink }, { "UNLINK", 2, cmd_unlink }, { "RENAME", 3, cmd_rename },
+	{ "HEXISTS", 3, cmd_hexists }, { "HGET", 3, cmd_hget }, { "HMGET", 3, cmd_hmget }, { "HSET", 4, cmd_hset },
+	{ "HDEL", 3, cmd_hdel }, { "HLEN", 2, cmd_hlen }, { "HSTRLEN", 3, cmd_hstrlen },
+	{ "HKEYS", 2, cmd_hkeys }, { "HGETALL", 2, cmd_hgetall }, { "HSCAN", 3, cmd_hscan },
+	{ "ZADD", 4, cmd_zadd }, { "ZREM", 3, cmd_zrem }, { "ZSCORE", 3, cmd_zscore },
+	{ "ZCARD", 2, cmd_zcard }, { "ZRANGE", 4, cmd_zrange }, { "ZCOUNT", 4, cmd_zcount },
+	{ "ZRANGEBYSCORE", 4, cmd_zrangebyscore }, { "PUBLISH", 3, cmd_publish },
+};
+
+void store_call(struct store *s, size_t argc, const struct bytes *argv, struct reply *out)
+{
+	*out = (struct reply){ 0 };
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		if (!is_word(argv[0], commands[i].name))
+			continue;
+		if (argc < commands[i].min)
+			reply_error(out, "ERR wrong number of arguments");
+		else
+			commands[i].f(&(struct call){ s, argc, argv, out });
+		return;
+	}
+	reply_error(out, "ERR unknown command");
+}
+
+/* The whole ------------------------------------------------------------- */
+
+struct store *store_new(store_publish *publish, void *arg)
+{
+	struct store *s = mem_alloc(1, sizeof *s);
+
+	s->publish = publish;
+	s->arg = arg;
+	return s;
+}
+
+void store_free(struct store *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < STORE_DBS; i++) {
+		for (struct item *it = s->dbs[i].first; it; it = it->next)
+			object_free(it->object);
+		dict_clear(&s->dbs[i]);
+	}
+	free(s);
+}
+
+static struct object *object_clone(const struct object *o)
+{
+	struct object *copy = mem_alloc(1, sizeof *copy);
+	bool fresh;
+
+	copy->kind = o->kind;
+	copy->expires = o->expires;
+	if (o->kind == KIND_STRING)
+		copy->string = bytes_of(mem_copy(o->string), o->string.n);
+	for (struct item *it = o->dict.first; it; it = it->next) {
+		if (o->kind == KIND_ZSET)
+			zset_add(copy, it->score, it->key);
+		else
+			item_set_value(dict_put(&copy->dict, it->key, &fresh), it->value);
+	}
+	return copy;
+}
+
+struct store *store_clone(const struct store *s)
+{
+	struct store *copy = store_new(s->publish, s->arg);
+	bool fresh;
+
+	copy->us = s->us;
+	for (size_t i = 0; i < STORE_DBS; i++)
+		for (struct item *it = s->dbs[i].first; it; it = it->next)
+			dict_put(&copy->dbs[i], it->key, &fresh)->object =
+				object_clone(it->object);
+	return copy;
+}
+
+void store_set_time(struct store *s, int64_t us)
+{
+	s->us = us;
+}
+
+int64_t store_time(const struct store *s)
+{
+	return s->us;
+}
+
+void store_set_oom(struct store *s, bool oom)
+{
+	s->oom = oom;
+}
+
+void store_begin(struct store *s)
+{
+	s->db = 0;
+	s->written = false;
+}
+
+void store_expire(struct store *s, size_t n)
+{
+	for (size_t i = 0; i < STORE_DBS; i++)
+		for (struct item *it = s->dbs[i].first, *next; it && n; it = next) {
+			next = it->next;
+			if (!overdue(s, it->object))
+				continue;
+			expire_key(s, i, it->key);
+			n--;
+		}
+}
+
+size_t store_keys(const struct store *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < STORE_DBS; i++)
+		n += s->dbs[i].n;
+	return n;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct item *x = *(struct item *const *)a;
+
+	return item_cmp(x, x->score, (*(struct item *const *)b)->key);
+}
+
+static void dump_items(const struct dict *d, struct buf *out, bool scores)
+{
+	struct item **items = mem_alloc(d->n, sizeof *items);
+	size_t n = 0;
+	char room[64];
+
+	for (struct item *it = d->first; it; it = it->next)
+		items[n++] = it;
+	qsort(items, n, sizeof *items, by_key);
+	for (size_t i = 0; i < n; i++) {
+		buf_str(out, "  ");
+		buf_add(out, items[i]->key);
+		buf_str(out, " = ");
+		buf_add(out, scores ? score_text(items[i]->score, room, sizeof room) :
+				      items[i]->value);
+		buf_byte(out, '\n');
+	}
+	free(items);
+}
+
+void store_dump(struct store *s, struct buf *out)
+{
+	for (size_t i = 0; i < STORE_DBS; i++) {
+		struct item **keys = mem_alloc(s->dbs[i].n, sizeof *keys);
+		size_t n = 0;
+
+		for (struct item *it = s->dbs[i].first; it; it = it->next)
+			keys[n++] = it;
+		qsort(keys, n, sizeof *keys, by_key);
+		for (size_t j = 0; j < n; j++) {
+			const struct object *o = keys[j]->object;
+
+			buf_printf(out, "%zu ", i);
+			buf_add(out, keys[j]->key);
+			buf_printf(out, " %d %lld\n", o->kind, (long long)o->expires);
+			if (o->kind == KIND_STRING) {
+				buf_str(out, "  ");
+				buf_add(out, o->string);
+				buf_byte(out, '\n');
+			}
+			dump_items(&o->dict, out, o->kind == KIND_ZSET);
+		}
+		free(keys);
+	}
+}
