@@ -21,9 +21,22 @@ local function record_head(record)
 	return birth, attempt
 end
 
+-- What is wrong with a field, given those before it; nil when nothing is.
+local function record_wrong(tag, value, given)
+	if not string.find('tkcyh', tag, 1, true) then
+		return 'unknown field'
+	end
+	given[tag] = (given[tag] or 0) + 1
+	if tag == 'h' then
+		return (given.h > 32 and 'too many headers')
+			or (not string.find(value, '^%Z+%z') and 'header without a name') or nil
+	end
+	return given[tag] > 1 and 'field twice' or nil
+end
+
 -- A flat list of tag, value, tag, value ...; nil, text if unreadable.
 local function record_fields(record)
-	local fields, at = {}, 12
+	local fields, given, at = {}, {}, 12
 	if not record_head(record) then
 		return nil, 'no readable head'
 	end
@@ -31,12 +44,16 @@ local function record_fields(record)
 		local tag = string.sub(record, at, at)
 		local from, to = at + 1, #record
 		if tag ~= 'p' then
-			if not string.find('tkcyh', tag, 1, true) or at + 2 > #record then
-				return nil, 'unknown or cut field'
+			if at + 2 > #record then
+				return nil, 'cut field'
 			end
 			from, to = at + 3, at + 2 + struct.unpack('>I2', record, at + 1)
 			if to > #record then
 				return nil, 'field longer than the record'
+			end
+			local wrong = record_wrong(tag, string.sub(record, from, to), given)
+			if wrong then
+				return nil, wrong
 			end
 		end
 		fields[#fields + 1] = tag

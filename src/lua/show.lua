@@ -31,8 +31,8 @@ local function show_record(answer, member, record)
 	for i = 1, #fields, 2 do
 		local tag, value = fields[i], fields[i + 1]
 		if tag == 'h' then
-			local name, text = string.match(value, '^(%Z*)%z(.*)$')
-			add('header.' .. (name or value), text or '')
+			local name, text = string.match(value, '^(%Z+)%z(.*)$')
+			add('header.' .. name, text)
 		else
 			add(SHOWN[tag], value)
 		end
