@@ -96,6 +96,9 @@ def test_a_later_attempt(shard):
 @pytest.mark.parametrize("text", [
     b"", b"\x01", b"\x02" + b"\0" * 30, Record(1).pack() + b"z\0\1x",
     Record(1).pack() + b"t\0\5ab", Record(1).pack() + b"t", Record(1).pack() + b"t\0",
+    Record(1, 0, [(b"t", b"a"), (b"t", b"b")]).pack(),
+    Record(1, 0, [(b"h", b"no NUL")]).pack(), Record(1, 0, [(b"h", b"\0no name")]).pack(),
+    Record(1, 0, [(b"h", b"n\0v")] * 33).pack(),
 ])
 def test_an_unreadable_record_is_named_so(shard, text):
     due = shard.schedule("a")[1]
