@@ -160,6 +160,7 @@ class Daemon:
     """
 
     count = 0
+    program = BUILD / "lapsed"
 
     def __init__(self, lab, kafka=None, topic="bench", **settings):
         Daemon.count += 1
@@ -188,7 +189,7 @@ class Daemon:
 
     def start(self):
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([str(BUILD / "lapsed"), "-c", str(self.conf)],
+            self.process = subprocess.Popen([str(self.program), "-c", str(self.conf)],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.started = time.time()
         self.lab._started.append(self.process)

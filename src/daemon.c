@@ -16,12 +16,15 @@
 #include "daemon_calls.h"
 #include "daemon_report.h"
 #include "daemon_server.h"
+#include "io/alarm.h"
 #include "io/clock.h"
 #include "io/kafka.h"
 #include "metrics.h"
 
 /* Entries handed to the producer before the loop looks at its sockets. */
 #define PRODUCE_BUDGET	512
+/* Of a burst of reports, so many share one look at the clock. */
+#define REPORTS_PER_LOOK	32
 /* After the purge, for the reports and the last settles. */
 #define FLUSH_SECONDS	2.0
 
@@ -49,8 +52,11 @@ struct daemon {
 	enum phase phase;
 	bool kafka_full;	/* no room until the next reports */
 	int status;
+	unsigned reports;	/* of this burst, */
+	usec_t report_at;	/* and when the last ones came */
+	struct alarm *alarm;
 	ev_prepare prepare;
-	ev_timer alarm, stats, stop;
+	ev_timer stats, stop;
 	ev_signal term, interrupt, hup;
 };
 
@@ -72,13 +78,16 @@ static void on_report(void *arg, void *opaque, enum kafka_outcome outcome,
 {
 	struct daemon *d = arg;
 
-	bridge_verdict(d->bridge, opaque, verdict_of(outcome), error, clock_now());
+	if (d->reports++ % REPORTS_PER_LOOK == 0)
+		d->report_at = clock_now();
+	bridge_verdict(d->bridge, opaque, verdict_of(outcome), error, d->report_at);
 }
 
 static void on_reports_done(void *arg)
 {
 	struct daemon *d = arg;
 
+	d->reports = 0;
 	d->kafka_full = false;
 }
 
@@ -118,8 +127,6 @@ static void on_kafka_log(void *arg, int level, const char *facility, const char 
 static void produced(struct daemon *d, struct entry *e, enum kafka_produced p,
 		     const char *error)
 {
-	usec_t now = clock_now();
-
 	switch (p) {
 	case KAFKA_TAKEN:
 		break;
@@ -129,11 +136,11 @@ static void produced(struct daemon *d, struct entry *e, enum kafka_produced p,
 		break;
 	case KAFKA_TOO_LARGE:
 	case KAFKA_INVALID:
-		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, error, now);
+		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, error, clock_now());
 		break;
 	case KAFKA_UNKNOWN_TOPIC:
 	case KAFKA_DENIED_TOPIC:
-		bridge_verdict(d->bridge, e, VERDICT_NO_TOPIC, error, now);
+		bridge_verdict(d->bridge, e, VERDICT_NO_TOPIC, error, clock_now());
 		break;
 	}
 }
@@ -179,8 +186,10 @@ static void make_calls(struct daemon *d)
 /* True when there is more than the budget allowed. */
 static bool produce_some(struct daemon *d)
 {
+	usec_t now = clock_now();
+
 	for (int budget = PRODUCE_BUDGET; budget > 0; budget--) {
-		struct entry *e = d->kafka_full ? NULL : bridge_next(d->bridge, clock_now());
+		struct entry *e = d->kafka_full ? NULL : bridge_next(d->bridge, now);
 
 		if (!e)
 			return false;
@@ -189,23 +198,11 @@ static bool produce_some(struct daemon *d)
 	return true;
 }
 
-static void set_alarm(struct daemon *d, bool at_once)
-{
-	usec_t now = clock_now();
-	usec_t at = at_once ? now : bridge_deadline(d->bridge, now);
-
-	ev_timer_stop(d->loop, &d->alarm);
-	if (at == USEC_NEVER)
-		return;
-	ev_now_update(d->loop);
-	ev_timer_set(&d->alarm, at > now ? (double)(at - now) / USEC_PER_SEC : 0, 0);
-	ev_timer_start(d->loop, &d->alarm);
-}
-
 static void turn(struct ev_loop *loop, ev_prepare *w, int events)
 {
 	struct daemon *d = w->data;
 	struct note n;
+	usec_t now;
 	bool more;
 
 	(void)events;
@@ -215,14 +212,8 @@ static void turn(struct ev_loop *loop, ev_prepare *w, int events)
 		report_note(d->log, &n, server_gap_ms(d->server));
 	if (d->phase != RUNNING && bridge_over(d->bridge))
 		ev_break(loop, EVBREAK_ALL);
-	set_alarm(d, more);
-}
-
-static void on_alarm(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)loop;
-	(void)w;
-	(void)events;	/* the turn does the work */
+	now = clock_now();
+	alarm_set(d->alarm, more ? now : bridge_deadline(d->bridge, now), now);
 }
 
 static void on_stats(struct ev_loop *loop, ev_timer *w, int events)
@@ -455,11 +446,13 @@ static void signal_init(struct daemon *d, ev_signal *w,
 
 static void watchers_init(struct daemon *d)
 {
+	d->alarm = alarm_new(d->loop);
+	if (!d->alarm)
+		abort();	/* no file descriptor, and none for Redis either */
 	ev_prepare_init(&d->prepare, turn);
-	ev_timer_init(&d->alarm, on_alarm, 0, 0);
 	ev_timer_init(&d->stats, on_stats, 0, 0);
 	ev_timer_init(&d->stop, on_stop_timeout, 0, 0);
-	d->prepare.data = d->alarm.data = d->stats.data = d->stop.data = d;
+	d->prepare.data = d->stats.data = d->stop.data = d;
 	ev_prepare_start(d->loop, &d->prepare);
 	signal_init(d, &d->term, on_term, SIGTERM);
 	signal_init(d, &d->interrupt, on_term, SIGINT);
@@ -550,6 +543,7 @@ static void finish(struct daemon *d)
 {
 	bool all_reported = !d->kafka || kafka_free(d->kafka);
 
+	alarm_free(d->alarm);
 	server_free(d->server);
 	calls_free(d->calls);
 	if (all_reported)
@@ -565,6 +559,7 @@ int daemon_main(struct conf *conf, const struct conf_source *source, struct log 
 {
 	struct daemon d = { .conf = conf, .boot = conf, .source = source, .log = log };
 
+	kafka_tune_malloc();
 	d.loop = ev_loop_new(EVFLAG_AUTO);
 	say_start(&d);
 	if (!start_kafka(&d)) {
