@@ -139,6 +139,7 @@ static bool set_ours(rd_kafka_conf_t *rc, const struct kafka_conf *conf,
 	return set(rc, "enable.idempotence", "true", e) &&
 	       set(rc, "acks", "all", e) &&
 	       set(rc, "queue.buffering.max.messages", max, e) &&
+	       set(rc, "queue.buffering.max.kbytes", "2147483647", e) &&
 	       set(rc, "log.queue", "true", e);
 }
 
