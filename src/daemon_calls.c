@@ -240,6 +240,7 @@ static void args_of(struct calls *c, const struct ask *ask)
 	case ASK_RENEW:
 		arg_int(c, c->conf.lease);
 		arg_str(c, c->conf.instance);
+		arg_int(c, ask->own);
 		break;
 	case ASK_LEAVE:
 		break;

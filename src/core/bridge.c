@@ -37,6 +37,7 @@ struct bridge {
 	struct batch *ready, **ready_end;	/* to be settled or forgotten */
 	enum stage stage;
 	bool up;			/* there is a connection to Redis */
+	bool compare;			/* it is new: is what is open there what we hold? */
 	usec_t hold_until, hold;	/* back off from a Redis that refuses */
 
 	struct batch *reading;		/* the one that is being brought */
@@ -160,6 +161,7 @@ void bridge_link(struct bridge *b, bool up, usec_t now)
 		return;
 	b->hold = 0;
 	b->hold_until = now;
+	b->compare = true;
 	lease_hurry(&b->lease, now);
 	claims_sweep(&b->claims, now);
 }
@@ -506,8 +508,10 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 		return NULL;
 	}
 	ask = ask_settle(b);
-	if (!ask && lease_wants_renew(&b->lease, now))
+	if (!ask && lease_wants_renew(&b->lease, now)) {
 		ask = ask_about(b, ASK_RENEW, NULL);
+		b->ask.own = b->compare;
+	}
 	if (!ask)
 		ask = ask_bring(b, now);
 	return ask ? ask : ask_leave(b);
@@ -543,7 +547,28 @@ void bridge_joined(struct bridge *b, unsigned life, int64_t redis, unsigned slot
 	orphans_set(b, open, n);
 }
 
-/* What is already being adopted is not an orphan any more. */
+static bool is_ours(const struct bridge *b, const struct batch_name *name)
+{
+	if (name->slot != b->lease.slot)
+		return false;
+	for (const struct batch *batch = b->batches; batch; batch = batch->next)
+		if (batch->seq == name->seq && batch->state != BATCH_ABANDONED)
+			return true;
+	return topics_has(b->topics, name->seq);
+}
+
+/* Those that nobody holds, in the place of those that are yet to be adopted. */
+static void orphans_take(struct bridge *b, const struct batch_name *names, size_t n)
+{
+	size_t kept = 0;
+
+	orphans_set(b, names, n);
+	for (size_t i = 0; i < n; i++)
+		if (!is_ours(b, &b->orphans[i]))
+			b->orphans[kept++] = b->orphans[i];
+	b->n_orphans = kept;
+}
+
 void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsigned *slots,
 		    const usec_t *left, size_t n, const struct batch_name *orphans,
 		    size_t n_orphans, usec_t now)
@@ -558,8 +583,8 @@ void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsign
 	for (size_t i = 0; i < n; i++)
 		ends[i] = now + left[i];
 	lease_renewed(&b->lease, slots, ends, n, now);
-	if (b->n_orphans == 0)
-		orphans_set(b, orphans, n_orphans);
+	b->compare = false;
+	orphans_take(b, orphans, n_orphans);
 }
 
 void bridge_left(struct bridge *b, unsigned life)

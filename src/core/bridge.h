@@ -54,6 +54,7 @@ enum ask_kind {
 struct ask {
 	enum ask_kind kind;
 	unsigned life;		/* which stay in a slot it is part of */
+	bool own;		/* of a renewal: tell our own open batches too */
 	struct batch *batch;	/* of the last five */
 	size_t limit, bytes;	/* of a claim */
 	msec_t hush, window;	/* of a claim: see claim.lua */
@@ -142,7 +143,10 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now);
 
 void bridge_joined(struct bridge *b, unsigned life, int64_t redis, unsigned slot, uint64_t epoch,
 		   uint64_t seq, const struct batch_name *open, size_t n, usec_t now);
-/* `left` is what remains of each live holder's lease, us. */
+/*
+ * `left` is what remains of each live holder's lease, us.  Among the orphans may
+ * be batches of our own slot; those that we know are passed over.
+ */
 void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsigned *slots,
 		    const usec_t *left, size_t n, const struct batch_name *orphans,
 		    size_t n_orphans, usec_t now);

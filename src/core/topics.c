@@ -528,6 +528,16 @@ bool topics_trial(struct topics *ts, usec_t now, uint64_t *seq, struct topic **t
 	return true;
 }
 
+bool topics_has(const struct topics *ts, uint64_t seq)
+{
+	for (size_t i = 0; ts->special && i < BUCKETS; i++)
+		for (const struct topic *t = ts->buckets[i]; t; t = t->next)
+			for (size_t j = 0; j < t->nparked; j++)
+				if (t->parked[j].seq == seq)
+					return true;
+	return false;
+}
+
 /* A trial without anything to try is none. */
 static void trial_over(struct topics *ts, struct topic *t)
 {

@@ -94,6 +94,8 @@ uint64_t topics_place(struct topics *ts, struct topic *t, size_t n, uint64_t fre
 void topics_placed(struct topics *ts, struct topic *t, uint64_t seq);
 bool topics_trial(struct topics *ts, usec_t now, uint64_t *seq, struct topic **t);
 void topics_fetched(struct topics *ts, struct topic *t);
+/* Whether the parked batch `seq` is known. */
+bool topics_has(const struct topics *ts, uint64_t seq);
 /* The batch could not be asked for; it stays where it was. */
 void topics_untried(struct topics *ts, struct topic *t, uint64_t seq);
 

@@ -3,10 +3,13 @@
 --
 -- renew - extend the lease, and look around.
 --
--- ARGV: slot, epoch, nonce, lease ms.
+-- ARGV: slot, epoch, nonce, lease ms, instance, and `1` when the holder wants
+-- to compare what it holds: after a failover Redis may have back what it had
+-- settled, or have a claim whose answer was lost with the connection.
 -- Answer: now us, n, then n times (slot, what is left of its lease in ms,
 -- instance) for every live holder, then the `<slot>:<seq>` of open batches
--- whose slot nobody holds (100 at most; the next renewal tells the rest).
+-- whose slot nobody holds (100 at most; the next renewal tells the rest), and
+-- of all of its own where they were wanted.
 -- In passing `seen` forgets, so that it empties when nothing is claimed.
 -- Removes before it adds, so that a lease goes on when Redis is out of memory.
 local function lapse_renew(keys, argv)
@@ -41,8 +44,12 @@ local function lapse_renew(keys, argv)
 	answer[2] = int((#answer - 2) / 3)
 	local orphans = 0
 	for _, name in ipairs(redis.call('HKEYS', prefix .. ':open')) do
-		if orphans < 100 and not live[string.match(name, '^%d+')] then
+		local of = string.match(name, '^%d+')
+		local orphan = not live[of] and orphans < 100
+		if orphan then
 			orphans = orphans + 1
+		end
+		if orphan or (of == slot and argv[6] == '1') then
 			answer[#answer + 1] = name
 		end
 	end

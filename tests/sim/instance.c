@@ -109,8 +109,10 @@ static void hiredis_free(redisReply *h)
 
 /* Calls ---------------------------------------------------------------- */
 
-static void flight_free(struct flight *f)
+static void flight_free(void *arg)
 {
+	struct flight *f = arg;
+
 	for (size_t i = 0; i < f->argc; i++)
 		free((char *)f->argv[i].p);
 	free(f->argv);
@@ -139,7 +141,7 @@ static void deliver(struct world *w, void *arg)
 	}
 	i = f->r->i;
 	if (w->now < i->frozen_until) {
-		at(w, i->frozen_until, deliver, f);
+		at_owned(w, i->frozen_until, deliver, f, flight_free);
 		return;
 	}
 	enter(i);
@@ -214,7 +216,7 @@ static void serve(struct world *w, void *arg)
 		else
 			run_script(w, f);
 	}
-	at(w, w->now + 50 + (usec_t)below(w, 1000), deliver, f);
+	at_owned(w, w->now + 50 + (usec_t)below(w, 1000), deliver, f, flight_free);
 }
 
 bool redis_call(struct redis *r, size_t argc, const struct bytes *argv,
@@ -235,7 +237,7 @@ bool redis_call(struct redis *r, size_t argc, const struct bytes *argv,
 	for (size_t i = 0; i < argc; i++)
 		f->argv[i] = bytes_of(mem_copy(argv[i]), argv[i].n);
 	r->flights = f;
-	at(w, w->now + 50 + (usec_t)below(w, 500), serve, f);
+	at_owned(w, w->now + 50 + (usec_t)below(w, 500), serve, f, flight_free);
 	return true;
 }
 
@@ -328,6 +330,15 @@ struct heard_message {
 	struct bytes channel, text;	/* owned */
 };
 
+static void heard_message_free(void *arg)
+{
+	struct heard_message *m = arg;
+
+	free((char *)m->channel.p);
+	free((char *)m->text.p);
+	free(m);
+}
+
 static void hear(struct world *w, void *arg)
 {
 	struct heard_message *m = arg;
@@ -335,7 +346,7 @@ static void hear(struct world *w, void *arg)
 	char member[256];
 
 	if (w->now < i->frozen_until) {
-		at(w, i->frozen_until, hear, m);
+		at_owned(w, i->frozen_until, hear, m, heard_message_free);
 		return;
 	}
 	enter(i);
@@ -352,9 +363,7 @@ static void hear(struct world *w, void *arg)
 		}
 		turn(i);
 	}
-	free((char *)m->channel.p);
-	free((char *)m->text.p);
-	free(m);
+	heard_message_free(m);
 }
 
 void instance_publish(struct instance *i, struct bytes channel, struct bytes message)
@@ -368,7 +377,8 @@ void instance_publish(struct instance *i, struct bytes channel, struct bytes mes
 	m->life = i->life;
 	m->channel = bytes_of(mem_copy(channel), channel.n);
 	m->text = bytes_of(mem_copy(message), message.n);
-	at(i->w, i->w->now + 20 + (usec_t)below(i->w, 2000), hear, m);
+	at_owned(i->w, i->w->now + 20 + (usec_t)below(i->w, 2000), hear, m,
+		 heard_message_free);
 }
 
 /* The turn of the loop -------------------------------------------------- */

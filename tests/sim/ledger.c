@@ -27,7 +27,6 @@
 enum fate { PENDING, ENDED };	/* ENDED: must not arrive from here on */
 
 struct life {
-	char member[32];
 	char id[96];
 	int64_t due, touched_us;
 	enum fate fate;
@@ -99,20 +98,27 @@ void ledger_arrived(struct ledger *l, struct bytes id)
 		broken(l, life, "arrived early");
 }
 
-/* What came back may be gone or undone. */
+static bool same_name(const struct life *a, const struct life *b)
+{
+	size_t n = strcspn(a->id, "@");
+
+	return n == strcspn(b->id, "@") && memcmp(a->id, b->id, n) == 0;
+}
+
+/*
+ * What came back may be gone or undone, and an earlier life of the same name
+ * may stand there again, to be found by what the application does next.
+ */
 void ledger_failed_over(struct ledger *l, int64_t since_us)
 {
 	l->failovers++;
 	for (size_t i = 0; i < l->n; i++)
-		if (l->lives[i].touched_us >= since_us)
-			l->lives[i].exempt = true;
+		for (size_t j = 0; l->lives[i].touched_us >= since_us && j < l->n; j++)
+			if (same_name(&l->lives[i], &l->lives[j]))
+				l->lives[j].exempt = true;
 }
 
 /* The application ----------------------------------------------------------- */
-
-struct answer {
-	struct reply r;
-};
 
 static const char *text(const struct reply *r, size_t i)
 {

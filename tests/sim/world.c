@@ -20,6 +20,7 @@ struct wire {
 	uint64_t order;
 	happening *f;
 	void *arg;
+	void (*drop)(void *);
 };
 
 struct wire_queue {
@@ -32,10 +33,10 @@ static bool sooner(const struct wire *a, const struct wire *b)
 	return a->when != b->when ? a->when < b->when : a->order < b->order;
 }
 
-void at(struct world *w, usec_t when, happening *f, void *arg)
+void at_owned(struct world *w, usec_t when, happening *f, void *arg, void (*drop)(void *))
 {
 	struct wire_queue *q = w->queue;
-	struct wire wire = { when, w->order++, f, arg };
+	struct wire wire = { when, w->order++, f, arg, drop };
 	size_t i = q->n++;
 
 	if (q->n > q->cap) {
@@ -45,6 +46,11 @@ void at(struct world *w, usec_t when, happening *f, void *arg)
 	for (; i && sooner(&wire, &q->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		q->heap[i] = q->heap[(i - 1) / 2];
 	q->heap[i] = wire;
+}
+
+void at(struct world *w, usec_t when, happening *f, void *arg)
+{
+	at_owned(w, when, f, arg, NULL);
 }
 
 static bool next(struct wire_queue *q, struct wire *out)
@@ -245,6 +251,9 @@ void world_free(struct world *w)
 	host_free(w->host);
 	kafka_fake_free(w->kafka);
 	ledger_free(w->ledger);
+	for (size_t i = 0; i < w->queue->n; i++)
+		if (w->queue->heap[i].drop)
+			w->queue->heap[i].drop(w->queue->heap[i].arg);
 	free(w->queue->heap);
 	free(w->queue);
 	free(w);
@@ -259,17 +268,23 @@ static bool instances_fine(struct world *w, bool at_rest)
 	return fine;
 }
 
+static void the_end(struct world *w, void *arg)
+{
+	(void)arg;
+	trace(w, "the end");
+}
+
 bool world_run(struct world *w)
 {
 	struct wire wire;
 	bool fine = true;
 
-	while (fine && next(w->queue, &wire) && wire.when <= REST) {
+	at(w, REST, the_end, NULL);
+	while (fine && w->now < REST && next(w->queue, &wire)) {
 		w->now = wire.when;
 		wire.f(w, wire.arg);
 		fine = instances_fine(w, false);
 	}
-	w->now = REST;
 	store_set_time(w->store, redis_us(w));
 	return instances_fine(w, true) && fine && ledger_check(w->ledger);
 }

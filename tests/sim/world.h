@@ -75,6 +75,8 @@ void world_free(struct world *w);
 bool world_run(struct world *w);
 
 void at(struct world *w, usec_t when, happening *f, void *arg);
+/* The same with what frees `arg` if the world ends before. */
+void at_owned(struct world *w, usec_t when, happening *f, void *arg, void (*drop)(void *));
 int64_t redis_us(const struct world *w);
 void trace(const struct world *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
