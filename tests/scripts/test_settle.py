@@ -2,7 +2,7 @@
 """settle and forget: the end of a batch, and of lives whose batch is lost."""
 
 import pytest
-from harness.wire import Obituary
+from harness.wire import Obituary, Record, ce_id
 from test_slots import batch_of
 
 
@@ -157,6 +157,39 @@ def test_a_parked_batch_is_parked_again(shard, instance):
     assert instance.settle(2, groups=[(3, "orders", 555, ["s:a"])]) == b"settled"
     assert list(shard.open()) == [b"0:3"] and list(shard.batch("0:3")) == [b"s:a"]
     assert parked(shard, "0:3")[2:] == [b"555", b"orders"]
+
+
+def test_lives_of_one_id_wait_side_by_side(shard, instance):
+    """A parked life is not overwritten by the next one of its id."""
+    names = []
+    for n in range(3):
+        names.append(shard.schedule("a:b", "+0", "orders", "", f"life {n}")[2])
+        instance.claim()
+        instance.settle(instance.seq, groups=[(1000, "orders", 1, ["s:a:b"])])
+        instance.seq = 1001 + n
+    entries = instance.claim(seq=1000).entries
+    births = [Record.unpack(e.record).birth for e in entries.values()]
+    assert list(entries) == [b"s:a:b", *(b"p:%d:a:b" % b for b in births[1:])]
+    assert [ce_id(b"s:a:b", b) for b in births] == names
+    burials = [(m, n, "r") for m, n in zip(entries, names)]
+    assert instance.settle(1000, bury=burials) == b"settled"
+    for name in names:
+        assert Obituary.unpack(shard.client.hget(shard.name("why"), name)).member == b"s:a:b"
+    assert shard.call("dead_replay", names[2])[0] == b"replayed"
+    assert shard.record("s:a:b").get(b"p") == b"life 2"
+
+
+def test_lives_of_one_key_wait_side_by_side(shard, instance, lazy):
+    for n in range(2):
+        shard.pass_by(shard.call("setex", "1", f"life {n}", "db", "3", key="k:1")[1])
+        instance.claim()
+        instance.settle(instance.seq, groups=[(1000, "orders", 1, ["k:3:k:1"])])
+        instance.seq = 1001 + n
+    entries = instance.claim(seq=1000).entries
+    values = [Record.unpack(e.record).get(b"p") for e in entries.values()]
+    assert values == [b"life 0", b"life 1"]
+    second = Record.unpack(entries[list(entries)[1]].record).birth
+    assert list(entries) == [b"k:3:k:1", b"e:%d:3:k:1" % second]
 
 
 def test_the_times_adopted_go_along(shard, instance):
