@@ -5,6 +5,7 @@
  *
  *   redis=PATH  n=COUNT  first=0  letter=e  payload=128  topic=bench
  *   prefix=lapse:{0}  depth=200
+ *   key=1          0: scheduled events have no Kafka key; else it is their id
  *   min=0 max=0    due so many ms from now; each draws its own between them
  *   rate=0         events a second; 0: no pause
  *   how=
@@ -38,7 +39,7 @@ struct load {
 	size_t npayload;
 	uint64_t first, n;
 	char letter;
-	int64_t min, max, rate, depth;
+	int64_t min, max, rate, depth, key;
 	uint64_t random;
 	/* the command being made */
 	const char *argv[ARGS_MAX];
@@ -99,7 +100,7 @@ static void schedule(struct load *l, const char *id)
 	buf_int(&l->text, delay(l));
 	text_since(l, from);
 	word(l, l->topic);
-	arg(l, id, TOOL_ID_LEN);
+	arg(l, id, l->key ? TOOL_ID_LEN : 0);
 	arg(l, l->payload, l->npayload);
 	send(l);
 }
@@ -171,7 +172,7 @@ static void hset(struct load *l, uint64_t first, uint64_t n, int64_t now)
 		char id[TOOL_ID_LEN + 1];
 		struct record r = {
 			.birth = (uint64_t)now, .topic = bytes_str(l->topic),
-			.key = bytes_of(id, TOOL_ID_LEN),
+			.key = l->key ? bytes_of(id, TOOL_ID_LEN) : bytes_none,
 			.payload = bytes_of(l->payload, l->npayload),
 		};
 		size_t from;
@@ -246,7 +247,8 @@ int main(int argc, char **argv)
 		.n = (uint64_t)tool_number(argv, "n", 1000),
 		.letter = *tool_text(argv, "letter", "e"),
 		.min = tool_number(argv, "min", 0), .max = tool_number(argv, "max", 0),
-		.rate = tool_number(argv, "rate", 0), .depth = tool_number(argv, "depth", 200),
+		.rate = tool_number(argv, "rate", 0), .key = tool_number(argv, "key", 1),
+		.depth = tool_number(argv, "depth", 200),
 	};
 	int64_t start;
 

@@ -31,10 +31,10 @@ def rate(result):
     return result["events"] / result["seconds"]
 
 
-def wait_drained(lab, limit=600):
-    """Until nothing is due or open; returns when that was so."""
+def wait_drained(lab, later=0, limit=600):
+    """Until `later` events are pending and nothing is open; returns when that was so."""
     end = time.time() + limit
-    while lab.pending() or lab.open_batches():
+    while lab.pending() > later or lab.open_batches():
         if time.time() > end:
             raise Failed(f"{lab.pending()} events are still there after {limit} s")
         time.sleep(0.01)
@@ -96,6 +96,7 @@ def sustained(lab, quick):
     """Claim, produce, settle against what Redis and Kafka do alone."""
     n, rounds = (200000, 2) if quick else (500000, 5)
     result = {"events": n, "rounds": []}
+    kafka_alone(lab, n)     # the broker's machine code is made now
     for _ in range(rounds):
         result["rounds"].append(_round(lab, n))
     best = max(result["rounds"], key=lambda r: r["ratio"])
@@ -152,20 +153,26 @@ def _round(lab, n, **options):
             "ratio": drained["lapsed"] / together, "redis_alone": redis, "kafka_alone": kafka}
 
 
-def drain(lab, n, **options):
-    """A backlog through one daemon, from its first claim to its last settle."""
-    lab.clean()
+def drain(lab, n, pending=None, **options):
+    """
+    A backlog through one daemon, from its first claim to its last settle.
+
+    pending   so many events are there already, not due, and stay
+    """
+    if pending is None:
+        lab.clean()
+    later = pending or 0
     with lab.topic() as topic:
         lab.run("load", how="direct", topic=topic, n=n, min=-1000, max=-1)
         servers = Used(redis=lab.redis.process.pid, kafka=lab.broker.pid)
         with lab.daemon(topic=topic, **options) as daemon:
-            until(lambda: lab.pending() < n, "the first claim", limit=30, pause=0.001)
+            until(lambda: lab.pending() < later + n, "the first claim", limit=30, pause=0.001)
             start = time.time()
-            seconds = wait_drained(lab) - start
+            seconds = wait_drained(lab, later) - start
             used = {**servers.per_event(n), "lapsed_cpu_us": 1e6 * daemon.cpu_s() / n}
             first = start - daemon.started
             most = memory_kb(daemon.pid, "VmHWM")
-            daemon.stop()
+            daemon.stop()       # which logs its last statistics
             stats = daemon.stats()
         if stats["acknowledged"] != n or stats["settled"] != n:
             raise Failed(f"{n} events were due, {stats['acknowledged']} acknowledged, "
@@ -205,18 +212,26 @@ def backlog(lab, quick):
 def schedule(lab, quick):
     """FCALL lapse_schedule against ZADD and HSET of the same bytes."""
     n, rounds = (50000, 3) if quick else (200000, 5)
-    ratios, ours, theirs = [], [], []
+    took = {"plain": [], "schedule": []}
     for _ in range(rounds):
-        lab.clean()
-        theirs.append(rate(lab.run("load", how="plain", n=n, min=HOUR, max=2 * HOUR)))
-        lab.clean()
-        ours.append(rate(lab.run("load", how="schedule", n=n, min=HOUR, max=2 * HOUR)))
-        ratios.append(ours[-1] / theirs[-1])
+        for how, results in took.items():
+            lab.clean()
+            used = Used(redis=lab.redis.process.pid)
+            got = lab.run("load", how=how, n=n, min=HOUR, max=2 * HOUR)
+            results.append({"rate": rate(got), **used.per_event(n)})
+    ratios = [ours["rate"] / theirs["rate"]
+              for ours, theirs in zip(took["schedule"], took["plain"])]
     ratio = statistics.median(ratios)
-    return {"events": n, "ours": ours, "plain": theirs, "ratio": ratio, "rows": [
-        plain("FCALL lapse_schedule, pipelined", statistics.median(ours), " events/s"),
-        plain("ZADD and HSET, pipelined", statistics.median(theirs), " events/s"),
+
+    def middle(how, figure):
+        return statistics.median(r[figure] for r in took[how])
+
+    return {"events": n, **took, "ratio": ratio, "rows": [
+        plain("FCALL lapse_schedule, pipelined", middle("schedule", "rate"), " events/s"),
+        plain("ZADD and HSET, pipelined", middle("plain", "rate"), " events/s"),
         at_least(f"ratio, median of {rounds} rounds", ratio, 0.7),
+        plain("CPU of Redis, FCALL", middle("schedule", "redis_cpu_us"), " us/event"),
+        plain("CPU of Redis, ZADD and HSET", middle("plain", "redis_cpu_us"), " us/event"),
     ]}
 
 
@@ -225,41 +240,36 @@ def schedule(lab, quick):
 def memory(lab, quick):
     """What pending events cost, in Redis and in the daemon."""
     few, many = 10000, 1000000 if quick else 10000000
-    small, large = _pending(lab, few, quick), _pending(lab, many, quick)
+    kafka_alone(lab, 100000)        # warm
+    small, large = _pending(lab, few), _pending(lab, many)
     full = _kafka_down(lab)
     growth = {who: large[f"{who}_cpu_us"] / small[f"{who}_cpu_us"] for who in ("lapsed", "redis")}
-    return {"few": small, "many": large, "kafka_down": full, "growth": growth, "rows": [
+    rows = [
         at_most(f"Redis, per pending event of {many:,}", large["bytes_per_event"], 360, " B"),
-        at_most(f"lapsed, {many:,} pending", large["rss_mb"], 32, " MB"),
-        at_most("lapsed, Kafka down and the window full", full["rss_mb"], 96, " MB"),
-        plain(f"CPU per event, lapsed, {few:,} pending", small["lapsed_cpu_us"], " us"),
-        plain(f"CPU per event, lapsed, {many:,} pending", large["lapsed_cpu_us"], " us"),
-        at_most("growth of it", growth["lapsed"], 1.5, " x"),
-        plain(f"CPU per event, Redis, {few:,} pending", small["redis_cpu_us"], " us"),
-        plain(f"CPU per event, Redis, {many:,} pending", large["redis_cpu_us"], " us"),
-        at_most("growth of it", growth["redis"], 1.5, " x"),
-    ]}
+        plain("the same with a Kafka key of 16 bytes", large["bytes_with_key"], " B"),
+        at_most(f"lapsed, {many:,} pending", large["rss_kb"] / 1024, 32, " MB"),
+        at_most("lapsed, Kafka down and the window full", full["rss_kb"] / 1024, 96, " MB"),
+    ]
+    for who, name in (("lapsed", "lapsed"), ("redis", "Redis")):
+        rows += [plain(f"CPU per event, {name}, {n:,} pending", r[f"{who}_cpu_us"], " us")
+                 for n, r in ((few, small), (many, large))]
+        rows.append(at_most("growth of it", growth[who], 1.5, " x"))
+    return {"few": small, "many": large, "kafka_down": full, "growth": growth, "rows": rows}
 
 
-def _pending(lab, n, quick):
-    """CPU per event of a steady stream while `n` others are pending."""
-    per_second, seconds = 5000, 4 if quick else 10
+def _bytes_per_event(lab, n, **how):
     lab.clean()
     before = lab.db.info("memory")["used_memory"]
-    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
-        daemon.ready()
-        lab.run("load", how="direct", topic=topic, n=n, letter="p", min=HOUR, max=24 * HOUR)
-        used = lab.db.info("memory")["used_memory"] - before
-        lab.run("load", how="schedule", topic=topic, n=1000, letter="w", min=1, max=200)
-        until(lambda: lab.pending() == n and not lab.open_batches(), "the first events", 30)
-        lab.run("load", how="schedule", topic=topic, n=per_second * seconds,
-                min=2000, max=2000 + seconds * 1000)
-        used_cpu = Used(redis=lab.redis.process.pid, lapsed=daemon.pid)
-        until(lambda: lab.pending() == n and not lab.open_batches(), "all events",
-              seconds + 30, pause=0.1)
-        cpu = used_cpu.per_event(per_second * seconds)
-        rss = memory_kb(daemon.pid)
-    return {"pending": n, "bytes_per_event": used / n, "rss_mb": rss / 1024, **cpu}
+    lab.run("load", how="direct", n=n, letter="p", min=HOUR, max=24 * HOUR, **how)
+    return (lab.db.info("memory")["used_memory"] - before) / n
+
+
+def _pending(lab, n):
+    """Drains a backlog while `n` events are pending that are not due."""
+    with_key = _bytes_per_event(lab, n)
+    without = _bytes_per_event(lab, n, key=0)
+    return {"pending": n, "bytes_per_event": without, "bytes_with_key": with_key,
+            **drain(lab, 200000, pending=n)}
 
 
 def _kafka_down(lab):
@@ -268,17 +278,17 @@ def _kafka_down(lab):
     lab.clean()
     with lab.topic() as topic:
         lab.run("load", how="direct", topic=topic, n=n, min=-1000, max=-1)
-        lab.broker.pause()
-        try:
-            with lab.daemon(topic=topic) as daemon:
+        with lab.daemon(topic=topic) as daemon:
+            until(lambda: lab.pending() < n, "the first claim", limit=30, pause=0.001)
+            lab.broker.pause()
+            try:
                 until(lambda: daemon.events("window.full"), "the window to be full", 30)
                 time.sleep(3)
                 rss = memory_kb(daemon.pid, "VmHWM")
+            finally:
                 lab.broker.resume()
-                wait_drained(lab)
-        finally:
-            lab.broker.resume()
-    return {"rss_mb": rss / 1024}
+            wait_drained(lab)
+    return {"rss_kb": rss}
 
 
 # -- idle
