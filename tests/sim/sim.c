@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 		{ "trace", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
-	uint64_t first = 1, n = 100;
+	uint64_t first = 1, n = 50;
 	bool trace_it = false;
 	struct counters sum = { 0 };
 	size_t duplicates = 0;
