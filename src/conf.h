@@ -24,6 +24,9 @@
 #include "core/err.h"
 #include "core/route.h"
 
+/* What an instance does; the halves may run apart. */
+enum conf_role { ROLE_BOTH, ROLE_BRIDGE, ROLE_SWEEPER };
+
 /* Which databases hold watched keys. */
 struct conf_databases {
 	bool all;		/* `*` */
@@ -52,6 +55,7 @@ struct conf {
 	int64_t grace_ms;
 	int64_t sweep_interval_ms;
 	int64_t stop_timeout_ms;
+	int role;			/* enum conf_role */
 	int64_t park_min_ms;		/* first retry of a parked topic */
 	int64_t park_max_ms;		/* and the longest pause between two */
 	int64_t stats_interval_ms;	/* 0: no stats lines */
@@ -69,6 +73,8 @@ struct conf {
 	char *redis_password_file;	/* where it was read from, or NULL */
 	struct conf_databases databases;
 	int64_t connect_timeout_ms;
+	int64_t answer_timeout_ms;
+	int set_notify;			/* CONFIG SET notify-keyspace-events when it lacks */
 
 	/* [kafka] */
 	char *kafka_servers;		/* bootstrap.servers */

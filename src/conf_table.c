@@ -38,6 +38,10 @@ static const char *const values[] = { "none", "copy", NULL };
 static const char *const inferreds[] = {
 	[ROUTE_EMIT] = "emit", [ROUTE_DROP] = "drop", NULL
 };
+static const char *const no_yes[] = { "no", "yes", NULL };
+static const char *const roles[] = {
+	[ROLE_BOTH] = "both", [ROLE_BRIDGE] = "bridge", [ROLE_SWEEPER] = "sweeper", NULL
+};
 /* The bits of enum route_register, in their order. */
 static const char *const registers[] = { "none", "app", "events", "scan", NULL };
 
@@ -147,6 +151,9 @@ const struct conf_option conf_options[] = {
 	{ SECTION_LAPSED, "mode", KIND_CHOICE, GLOBAL(mode), "binary",
 	  0, 0, 0, modes, NULL,
 	  "how scheduled events are laid out in Kafka" },
+	{ SECTION_LAPSED, "role", KIND_CHOICE, GLOBAL(role), "both",
+	  0, 0, 0, roles, NULL,
+	  "both; or bridge: what is announced and due; or sweeper: what was left over" },
 	{ SECTION_LAPSED, "max_inflight", KIND_NUMBER, GLOBAL(max_inflight), "10000",
 	  1, 1000000, OPTION_RELOAD, NULL, NULL,
 	  "the most events claimed and not yet settled" },
@@ -199,6 +206,13 @@ const struct conf_option conf_options[] = {
 	{ SECTION_REDIS, "connect_timeout", KIND_DURATION, GLOBAL(connect_timeout_ms), "5s",
 	  100, 5 * MINUTE, OPTION_TOOL, NULL, NULL,
 	  "how long a connection may take to come about" },
+
+	{ SECTION_REDIS, "answer_timeout", KIND_DURATION, GLOBAL(answer_timeout_ms), "3s",
+	  500, 5 * MINUTE, 0, NULL, NULL,
+	  "how old an unanswered call may be before the connection counts as dead" },
+	{ SECTION_REDIS, "set_notify", KIND_CHOICE, GLOBAL(set_notify), "no",
+	  0, 0, 0, no_yes, NULL,
+	  "whether lapsed may CONFIG SET notify-keyspace-events when it lacks letters" },
 
 	{ SECTION_KAFKA, "bootstrap.servers", KIND_TEXT, GLOBAL(kafka_servers), NULL,
 	  1, 4096, OPTION_REQUIRED, NULL, check_servers,

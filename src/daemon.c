@@ -274,6 +274,27 @@ static void on_subscribed(void *arg)
 	bridge_subscribed(d->bridge, clock_now());
 }
 
+static void on_canary_answer(void *arg, bool gone, bool set)
+{
+	struct daemon *d = arg;
+
+	server_canary_answered(d->server, gone, set);
+}
+
+static void on_canary(void *arg, unsigned db, const char *name, msec_t ttl)
+{
+	struct daemon *d = arg;
+
+	calls_canary(d->calls, db, name, ttl, on_canary_answer);
+}
+
+static void on_deaf(void *arg, bool deaf)
+{
+	struct daemon *d = arg;
+
+	bridge_deaf(d->bridge, deaf);
+}
+
 static void on_unfit(void *arg)
 {
 	struct daemon *d = arg;
@@ -312,6 +333,7 @@ static void on_wake(void *arg, struct bytes message)
 static const struct server_handlers server_handlers = {
 	.greeted = on_greeted, .link = on_link, .subscribed = on_subscribed,
 	.unfit = on_unfit, .expired = on_expired, .wake = on_wake,
+	.canary = on_canary, .deaf = on_deaf,
 };
 
 static const struct calls_handlers calls_handlers = {
@@ -370,6 +392,7 @@ static struct bridge_conf bridge_conf(const struct conf *c)
 		.max_events = (size_t)c->max_inflight,
 		.max_bytes = (size_t)c->max_inflight_bytes,
 		.claim_limit = (size_t)c->claim_limit,
+		.listens = c->role != ROLE_SWEEPER, .sweeps = c->role != ROLE_BRIDGE,
 		.lease = c->lease_ms * USEC_PER_MSEC,
 		.grace = c->grace_ms * USEC_PER_MSEC,
 		.sweep_interval = c->sweep_interval_ms * USEC_PER_MSEC,
@@ -506,7 +529,7 @@ static void start_bridge(struct daemon *d)
 	d->event_conf.source = bytes_str(d->conf->source);
 	d->event_conf.mode = (enum route_mode)d->conf->mode;
 	d->bridge = bridge_new(&bc, d->conf->routes, seed, clock_now());
-	d->server = server_new(d->loop, d->conf, d->prefix, d->log, &server_handlers, d);
+	d->server = server_new(d->loop, d->conf, d->prefix, seed, d->log, &server_handlers, d);
 	d->calls = calls_new(server_worker(d->server), d->bridge, &cc, &calls_handlers, d);
 	metrics_init(&d->metrics, clock_now());
 }

@@ -20,6 +20,8 @@ static const char *const script_names[] = {
 };
 
 #define KINDS	(sizeof script_names / sizeof script_names[0])
+#define CANARY	KINDS		/* the one that the bridge does not ask for */
+#define SCRIPTS	(KINDS + 1)
 
 /* An argument lies elsewhere, or in `text` at an offset (`text` moves). */
 struct arg {
@@ -33,8 +35,8 @@ struct calls {
 	struct calls_conf conf;
 	struct calls_handlers handlers;
 	void *arg;
-	char *texts[KINDS];
-	char shas[KINDS][SHA_LEN + 1];
+	char *texts[SCRIPTS];
+	char shas[SCRIPTS][SHA_LEN + 1];
 	unsigned loading;	/* answers owed */
 	bool failed;
 
@@ -61,8 +63,9 @@ struct calls *calls_new(struct redis *r, struct bridge *b, const struct calls_co
 	c->conf = *conf;
 	c->handlers = *handlers;
 	c->arg = arg;
-	for (size_t i = 0; i < KINDS; i++)
-		c->texts[i] = script_text(script_names[i], conf->database);
+	for (size_t i = 0; i < SCRIPTS; i++)
+		c->texts[i] = script_text(i == CANARY ? "canary" : script_names[i],
+					  conf->database);
 	return c;
 }
 
@@ -70,7 +73,7 @@ void calls_free(struct calls *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < KINDS; i++)
+	for (size_t i = 0; i < SCRIPTS; i++)
 		free(c->texts[i]);
 	free(c->args);
 	free(c->argv);
@@ -227,6 +230,16 @@ static void args_lives(struct calls *c, const struct batch *b)
 	}
 }
 
+/* The others, and lapse stats, see who is deaf. */
+static void arg_instance(struct calls *c, bool deaf)
+{
+	size_t from = c->text.n;
+
+	buf_str(&c->text, c->conf.instance);
+	buf_str(&c->text, deaf ? " deaf" : "");
+	arg_text(c, from);
+}
+
 static void args_of(struct calls *c, const struct ask *ask)
 {
 	if (ask->kind != ASK_JOIN)
@@ -239,7 +252,7 @@ static void args_of(struct calls *c, const struct ask *ask)
 		break;
 	case ASK_RENEW:
 		arg_int(c, c->conf.lease);
-		arg_str(c, c->conf.instance);
+		arg_instance(c, ask->deaf);
 		arg_int(c, ask->own);
 		break;
 	case ASK_LEAVE:
@@ -411,25 +424,68 @@ static void on_answer(void *arg, void *priv, redisReply *reply)
 	free(p);
 }
 
+/* The command in `args`, with one key: the prefix. */
+static void call_begin(struct calls *c, size_t script)
+{
+	c->n = 0;
+	buf_reset(&c->text);
+	arg_str(c, "EVALSHA");
+	arg_str(c, c->shas[script]);
+	arg_str(c, "1");
+	arg_str(c, c->conf.prefix);
+}
+
+static bool call_send(struct calls *c, redis_callback *cb, void *priv)
+{
+	for (size_t i = 0; i < c->n; i++)
+		c->argv[i] = bytes_of(c->args[i].p ? c->args[i].p : c->text.p + c->args[i].at,
+				      c->args[i].n);
+	return redis_call(c->r, c->n, c->argv, cb, priv);
+}
+
 void calls_make(struct calls *c, const struct ask *ask)
 {
 	struct pending *p = mem_alloc(1, sizeof *p);
 
 	*p = (struct pending){ c, ask->kind, ask->life, ask->batch };
-	c->n = 0;
-	buf_reset(&c->text);
-	arg_str(c, "EVALSHA");
-	arg_str(c, c->shas[ask->kind]);
-	arg_str(c, "1");
-	arg_str(c, c->conf.prefix);
+	call_begin(c, ask->kind);
 	args_of(c, ask);
-	for (size_t i = 0; i < c->n; i++)
-		c->argv[i] = bytes_of(c->args[i].p ? c->args[i].p : c->text.p + c->args[i].at,
-				      c->args[i].n);
-	if (!redis_call(c->r, c->n, c->argv, on_answer, p)) {
-		bridge_refused(c->b, ask->kind, ask->life, ask->batch, REFUSAL_LOST, clock_now());
+	if (!call_send(c, on_answer, p)) {
+		bridge_refused(c->b, ask->kind, ask->life, ask->batch, REFUSAL_LOST,
+			       clock_now());
 		free(p);
 	}
+}
+
+/* The canary ---------------------------------------------------------- */
+
+struct canary_call {
+	struct calls *c;
+	calls_canary_answer *cb;
+};
+
+static void on_canary(void *arg, void *priv, redisReply *reply)
+{
+	struct canary_call *p = priv;
+
+	(void)arg;
+	if (reply && reply->type == REDIS_REPLY_ARRAY)
+		p->cb(p->c->arg, item_int(reply, 0) == 1, item_int(reply, 1) == 1);
+	free(p);
+}
+
+void calls_canary(struct calls *c, unsigned db, const char *name, msec_t ttl,
+		  calls_canary_answer *cb)
+{
+	struct canary_call *p = mem_alloc(1, sizeof *p);
+
+	*p = (struct canary_call){ c, cb };
+	call_begin(c, CANARY);
+	arg_int(c, db);
+	arg_str(c, name);
+	arg_int(c, ttl);
+	if (!call_send(c, on_canary, p))
+		free(p);
 }
 
 /* Loading ------------------------------------------------------------- */
@@ -467,7 +523,7 @@ void calls_load(struct calls *c)
 	if (c->loading)
 		return;
 	c->failed = false;
-	for (size_t i = 0; i < KINDS; i++) {
+	for (size_t i = 0; i < SCRIPTS; i++) {
 		struct bytes argv[] = { BYTES("SCRIPT"), BYTES("LOAD"), bytes_str(c->texts[i]) };
 		struct load *l = mem_alloc(1, sizeof *l);
 

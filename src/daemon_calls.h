@@ -40,4 +40,12 @@ void calls_load(struct calls *c);
 
 void calls_make(struct calls *c, const struct ask *ask);
 
+/*
+ * Runs the canary script; `cb` gets whether the canary was gone and whether it
+ * could be set anew.  Without an answer it is not called.
+ */
+typedef void calls_canary_answer(void *arg, bool gone, bool set);
+void calls_canary(struct calls *c, unsigned db, const char *name, msec_t ttl,
+		  calls_canary_answer *cb);
+
 #endif

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/canary.h"
 #include "core/mem.h"
 #include "io/clock.h"
 #include "io/server.h"
 
 #define OLDEST		60200	/* 6.2.0 */
 #define CHANNEL_MAX	128
+#define CANARY_SECONDS	2.0
+#define CANARY_TTL_MS	1000	/* run out by the next look */
 
 struct server {
 	const struct conf *conf;
@@ -24,6 +27,11 @@ struct server {
 	bool linked;		/* link(up) was told */
 	char version[32];
 	size_t owed;		/* confirmations of channels */
+	struct ev_loop *loop;
+	ev_timer canary_timer;
+	struct canary canary;
+	char canary_name[64], canary_key[160];
+	bool canary_set;	/* by the last call */
 	usec_t deaf_since;	/* when the subscription ended; 0: it never was */
 	int64_t gap_ms;
 };
@@ -36,6 +44,8 @@ static void say_down(struct server *s, enum redis_trouble trouble, bool was_up,
 	enum log_event event = was_up ? LOG_REDIS_LOST : LOG_REDIS_REFUSED;
 	struct log_line l;
 
+	if (trouble == REDIS_DENIED)
+		event = LOG_REDIS_REFUSED;
 	if (trouble == REDIS_AUTH)
 		event = LOG_REDIS_AUTH;
 	log_begin_about(&l, s->log, event, trouble == REDIS_AUTH ? LOG_ERROR : LOG_WARN,
@@ -107,17 +117,51 @@ static void say_notify(struct server *s, const char *missing, const char *flags)
 	log_end(&l);
 }
 
+static void on_flags_set(void *arg, void *priv, redisReply *reply)
+{
+	struct server *s = arg;
+	struct log_line l;
+
+	(void)priv;
+	if (!reply)
+		return;
+	if (is_error(reply))
+		log_begin(&l, s->log, LOG_REDIS_NOTIFY,
+			  "notify-keyspace-events can't be set from here (%s); set it where "
+			  "your provider keeps it", reply->str);
+	else
+		log_begin_about(&l, s->log, LOG_REDIS_NOTIFY, LOG_INFO, BYTES("set"),
+				"notify-keyspace-events was set, as set_notify allows");
+	log_end(&l);
+}
+
+/* What is set already stays set. */
+static void set_flags(struct server *s, const char *flags, const char *missing)
+{
+	char all[48];
+	struct bytes argv[] = { BYTES("CONFIG"), BYTES("SET"), BYTES("notify-keyspace-events"),
+				bytes_none };
+
+	snprintf(all, sizeof all, "%s%s", flags, missing);
+	argv[3] = bytes_str(all);
+	(void)redis_call(s->worker, 4, argv, on_flags_set, NULL);
+}
+
 static void on_notify(void *arg, void *priv, redisReply *reply)
 {
 	struct server *s = arg;
-	const char *flags;
+	const char *flags, *missing;
 
 	(void)priv;
 	if (!reply || is_error(reply) || reply->elements < 2)
 		return;
 	flags = reply->element[1]->str;
-	if (*server_notify_missing(bytes_str(flags)) && routes_count(s->conf->routes))
-		say_notify(s, server_notify_missing(bytes_str(flags)), flags);
+	missing = server_notify_missing(bytes_str(flags));
+	if (!*missing || routes_count(s->conf->routes) == 0)
+		return;
+	say_notify(s, missing, flags);
+	if (s->conf->set_notify)
+		set_flags(s, flags, missing);
 }
 
 static void on_greeted(void *arg, void *priv, redisReply *reply)
@@ -181,12 +225,72 @@ static void worker_down(void *arg, enum redis_trouble trouble, bool was_up,
 	say_down(s, trouble, was_up, "connection", why, retry_ms);
 }
 
-/* The subscription ---------------------------------------------------- */
+/* The canary ---------------------------------------------------------- */
 
 static bool listens_to_keys(const struct server *s)
 {
 	return routes_count(s->conf->routes) > 0;
 }
+
+static void say_silent(struct server *s, bool silent)
+{
+	struct log_line l;
+
+	if (silent)
+		log_begin(&l, s->log, LOG_REDIS_DEAF,
+			  "expiries are not published to us; registered keys are on time "
+			  "by the timer, others are not noticed");
+	else
+		log_begin_about(&l, s->log, LOG_REDIS_DEAF, LOG_INFO, BYTES("over"),
+				"expiries are published to us again");
+	log_bool(&l, "deaf", silent);
+	log_end(&l);
+	s->handlers.deaf(s->arg, silent);
+}
+
+/* The flags may have been changed, or lost in a restart. */
+static void look_at_flags(struct server *s)
+{
+	const struct bytes argv[] = { BYTES("CONFIG"), BYTES("GET"),
+				      BYTES("notify-keyspace-events") };
+
+	(void)redis_call(s->worker, 3, argv, on_notify, NULL);
+}
+
+static void on_canary(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct server *s = w->data;
+	unsigned db = s->conf->databases.all ? (unsigned)s->conf->database :
+					       s->conf->databases.db[0];
+
+	(void)loop;
+	(void)events;
+	if (!s->linked || !redis_is_up(s->subscriber) || s->owed)
+		return;
+	switch (canary_tick(&s->canary)) {
+	case CANARY_DEAF:
+		redis_drop(s->subscriber, REDIS_SILENT, "what is published does not arrive");
+		return;
+	case CANARY_SILENT:
+		say_silent(s, true);
+		look_at_flags(s);
+		break;
+	case CANARY_BACK:
+		say_silent(s, false);
+		break;
+	case CANARY_FINE:
+		break;
+	}
+	s->handlers.canary(s->arg, db, s->canary_name, CANARY_TTL_MS);
+}
+
+void server_canary_answered(struct server *s, bool gone, bool set)
+{
+	canary_answered(&s->canary, gone && s->canary_set);
+	s->canary_set = set;
+}
+
+/* The subscription ---------------------------------------------------- */
 
 static void subscribed(struct server *s)
 {
@@ -195,6 +299,8 @@ static void subscribed(struct server *s)
 
 	if (--s->owed)
 		return;
+	canary_subscribed(&s->canary, listens_to_keys(s));
+	s->canary_set = false;
 	s->gap_ms = s->deaf_since ? (now - s->deaf_since) / USEC_PER_MSEC : -1;
 	log_begin(&l, s->log, LOG_REDIS_SUBSCRIBED, "subscribed at %s; sweeping now", s->where);
 	log_str(&l, "address", s->where);
@@ -208,10 +314,17 @@ static void heard(struct server *s, const redisReply *channel, const redisReply 
 	struct bytes body = bytes_of(payload->str, (size_t)payload->len);
 	unsigned db;
 
-	if (!server_keyevent(name, &db, &event))
-		s->handlers.wake(s->arg, body);
-	else if (bytes_eq(event, BYTES("expired")))
-		s->handlers.expired(s->arg, db, body);
+	if (!server_keyevent(name, &db, &event)) {
+		if (!bytes_starts(body, BYTES("canary ")))
+			s->handlers.wake(s->arg, body);
+		else if (bytes_eq(bytes_skip(body, 7), bytes_str(s->canary_name)))
+			canary_word(&s->canary);
+	} else if (bytes_eq(event, BYTES("expired"))) {
+		if (bytes_eq(body, bytes_str(s->canary_key)))
+			canary_expiry(&s->canary);
+		else
+			s->handlers.expired(s->arg, db, body);
+	}
 }
 
 static void on_message(void *arg, void *priv, redisReply *reply)
@@ -297,7 +410,7 @@ static void subscriber_down(void *arg, enum redis_trouble trouble, bool was_up,
 /* Life ---------------------------------------------------------------- */
 
 struct server *server_new(struct ev_loop *loop, const struct conf *conf, const char *prefix,
-			  struct log *log, const struct server_handlers *handlers, void *arg)
+			  const char *name, struct log *log, const struct server_handlers *handlers, void *arg)
 {
 	static const struct redis_handlers worker = { worker_up, worker_down };
 	static const struct redis_handlers subscriber = { subscriber_up, subscriber_down };
@@ -306,9 +419,15 @@ struct server *server_new(struct ev_loop *loop, const struct conf *conf, const c
 		.host = conf->redis_host, .port = conf->redis_port,
 		.socket = conf->redis_socket, .username = conf->redis_username,
 		.password = conf->redis_password, .database = (int)conf->database,
-		.name = "lapsed", .timeout = conf->connect_timeout_ms * USEC_PER_MSEC,
+		.name = "lapsed", .connect_timeout = conf->connect_timeout_ms * USEC_PER_MSEC,
+		.answer_timeout = conf->answer_timeout_ms * USEC_PER_MSEC,
 	};
 
+	s->loop = loop;
+	ev_timer_init(&s->canary_timer, on_canary, CANARY_SECONDS, CANARY_SECONDS);
+	s->canary_timer.data = s;
+	snprintf(s->canary_name, sizeof s->canary_name, "%s", name);
+	snprintf(s->canary_key, sizeof s->canary_key, "%s:canary:%s", prefix, name);
 	s->conf = conf;
 	s->prefix = prefix;
 	s->log = log;
@@ -329,13 +448,17 @@ struct server *server_new(struct ev_loop *loop, const struct conf *conf, const c
 void server_start(struct server *s)
 {
 	redis_start(s->worker);
+	if (s->conf->role == ROLE_SWEEPER)
+		return;
 	redis_start(s->subscriber);
+	ev_timer_start(s->loop, &s->canary_timer);
 }
 
 void server_free(struct server *s)
 {
 	if (!s)
 		return;
+	ev_timer_stop(s->loop, &s->canary_timer);
 	redis_free(s->subscriber);
 	redis_free(s->worker);
 	free(s);

@@ -9,6 +9,9 @@
  *
  *	up --> INFO, ROLE, CONFIG GET --> greeted() --> scripts --> link(up)
  *
+ * Every two seconds a canary proves that both connections live and that what
+ * Redis publishes arrives (core/canary.h).
+ *
  * A replica is refused until it is one no more; a server in cluster mode or
  * older than 6.2 never becomes fit, and unfit() is told.
  */
@@ -30,11 +33,18 @@ struct server_handlers {
 	void (*unfit)(void *arg);	/* this server can't serve; it was logged */
 	void (*expired)(void *arg, unsigned db, struct bytes key);
 	void (*wake)(void *arg, struct bytes message);
+	/* Call the canary script and tell server_canary_answered(). */
+	void (*canary)(void *arg, unsigned db, const char *name, msec_t ttl);
+	/* Expiries are, or are no longer, published to us. */
+	void (*deaf)(void *arg, bool deaf);
 };
 
-/* `conf`, `prefix` and `log` are borrowed for life. */
+/*
+ * `conf`, `prefix` and `log` are borrowed for life; `name` is unique to the
+ * process and names its canary.
+ */
 struct server *server_new(struct ev_loop *loop, const struct conf *conf, const char *prefix,
-			  struct log *log, const struct server_handlers *handlers, void *arg);
+			  const char *name, struct log *log, const struct server_handlers *handlers, void *arg);
 void server_free(struct server *s);	/* accepts NULL */
 void server_start(struct server *s);
 
@@ -43,6 +53,8 @@ void server_flush(struct server *s);
 
 /* The answer to greeted(): NULL when all are there. */
 void server_scripts_loaded(struct server *s, const char *error);
+
+void server_canary_answered(struct server *s, bool gone, bool set);
 
 /* How long the last gap in the subscription was; negative: it was the first. */
 int64_t server_gap_ms(const struct server *s);

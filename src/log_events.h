@@ -23,6 +23,7 @@
 	X(REDIS_AUTH, "redis.auth", ERROR, "Redis refuses user or password") \
 	X(REDIS_NOTIFY, "redis.notify", WARN, "Redis does not send expiry notifications") \
 	X(REDIS_CLOCK, "redis.clock", WARN, "Redis' clock was set back") \
+	X(REDIS_DEAF, "redis.deaf", WARN, "expiries are not published to this instance") \
 	X(REDIS_SUBSCRIBED, "redis.subscribed", INFO, "the subscription is there; a sweep follows") \
 	X(REDIS_SUBSCRIBE_REFUSED, "redis.subscribe_refused", ERROR, "the ACL refuses the subscription") \
 	X(GAP_CLOSED, "gap.closed", INFO, "what was missed without a subscription was found") \

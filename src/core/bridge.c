@@ -37,6 +37,7 @@ struct bridge {
 	struct batch *ready, **ready_end;	/* to be settled or forgotten */
 	enum stage stage;
 	bool up;			/* there is a connection to Redis */
+	bool deaf;
 	bool compare;			/* it is new: is what is open there what we hold? */
 	usec_t hold_until, hold;	/* back off from a Redis that refuses */
 
@@ -87,7 +88,7 @@ struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *r
 	b->heard = heard_new(HEARD_KEYS, HEARD_BYTES);
 	b->topics = topics_new(&tc);
 	lease_init(&b->lease, conf->lease, seed);
-	claims_init(&b->claims, conf->grace, conf->sweep_interval, now);
+	claims_init(&b->claims, conf->listens, conf->grace, conf->sweep_interval, now);
 	return b;
 }
 
@@ -188,6 +189,11 @@ void bridge_wake(struct bridge *b, msec_t due, usec_t now)
 	(void)now;
 	b->counters.wakes++;
 	claims_wake(&b->claims, due);
+}
+
+void bridge_deaf(struct bridge *b, bool deaf)
+{
+	b->deaf = deaf;
 }
 
 void bridge_peer_left(struct bridge *b, usec_t now)
@@ -511,6 +517,7 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 	if (!ask && lease_wants_renew(&b->lease, now)) {
 		ask = ask_about(b, ASK_RENEW, NULL);
 		b->ask.own = b->compare;
+		b->ask.deaf = b->deaf;
 	}
 	if (!ask)
 		ask = ask_bring(b, now);
@@ -564,7 +571,8 @@ static void orphans_take(struct bridge *b, const struct batch_name *names, size_
 
 	orphans_set(b, names, n);
 	for (size_t i = 0; i < n; i++)
-		if (!is_ours(b, &b->orphans[i]))
+		if (!is_ours(b, &b->orphans[i]) &&
+		    (b->conf.sweeps || b->orphans[i].slot == b->lease.slot))
 			b->orphans[kept++] = b->orphans[i];
 	b->n_orphans = kept;
 }

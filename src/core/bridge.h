@@ -37,6 +37,8 @@ struct bridge_conf {
 	size_t max_events;	/* between claim and settle */
 	size_t max_bytes;	/* the same, of members and records */
 	size_t claim_limit;	/* entries of one claim */
+	bool listens;		/* acts on what is announced and what comes due */
+	bool sweeps;		/* finds what was left over, and adopts */
 	usec_t lease;
 	usec_t grace;		/* how long each rank waits for the one before */
 	usec_t sweep_interval;
@@ -54,6 +56,7 @@ enum ask_kind {
 struct ask {
 	enum ask_kind kind;
 	unsigned life;		/* which stay in a slot it is part of */
+	bool deaf;		/* of a renewal: our subscription hears no expiry */
 	bool own;		/* of a renewal: tell our own open batches too */
 	struct batch *batch;	/* of the last five */
 	size_t limit, bytes;	/* of a claim */
@@ -132,6 +135,7 @@ void bridge_subscribed(struct bridge *b, usec_t now);	/* anew: sweep at once */
 /* `anyway`: claim it even if it is not in the shadow. */
 void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now);
 void bridge_wake(struct bridge *b, msec_t due, usec_t now);
+void bridge_deaf(struct bridge *b, bool deaf);	/* told to the others */
 void bridge_peer_left(struct bridge *b, usec_t now);
 
 /*

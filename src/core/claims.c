@@ -2,10 +2,11 @@
 
 #include "core/claims.h"
 
-void claims_init(struct claims *c, usec_t grace, usec_t sweep_interval, usec_t now)
+void claims_init(struct claims *c, bool listens, usec_t grace, usec_t sweep_interval,
+		 usec_t now)
 {
 	*c = (struct claims){
-		.grace = grace, .sweep_interval = sweep_interval,
+		.listens = listens, .grace = grace, .sweep_interval = sweep_interval,
 		.next = -1, .meanwhile = -1, .sweep_at = now, .last = now,
 	};
 }
@@ -43,6 +44,9 @@ usec_t claims_at(const struct claims *c, const struct rclock *clock, unsigned ra
 {
 	usec_t at = c->sweep_at;
 
+	/* A sweeper goes on while it finds something, and then rests. */
+	if (!c->listens)
+		return c->stand_in ? c->last : at;
 	if (c->next >= 0) {
 		usec_t t = after_the_others(c, rank, rclock_local(clock, c->next, now));
 

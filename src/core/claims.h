@@ -22,6 +22,7 @@
 #include "core/when.h"
 
 struct claims {
+	bool listens;		/* false: a sweeper, which comes after the others */
 	usec_t grace, sweep_interval;
 	msec_t next;		/* when the head is due; -1: no head known */
 	bool woken;		/* a wake message told so */
@@ -33,7 +34,8 @@ struct claims {
 };
 
 /* The first sweep is due at once. */
-void claims_init(struct claims *c, usec_t grace, usec_t sweep_interval, usec_t now);
+void claims_init(struct claims *c, bool listens, usec_t grace, usec_t sweep_interval,
+		 usec_t now);
 
 void claims_wake(struct claims *c, msec_t due);
 void claims_sweep(struct claims *c, usec_t now);	/* sweep at once */

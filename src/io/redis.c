@@ -232,12 +232,13 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 static void on_watch(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct redis *r = w->data;
-	double limit = (double)r->conf.timeout / USEC_PER_SEC;
-	bool late = r->oldest && ev_now(loop) - r->oldest->since > limit;
+	double now = ev_now(loop) * USEC_PER_SEC;
+	bool late = r->oldest &&
+		    now - r->oldest->since * USEC_PER_SEC > (double)r->conf.answer_timeout;
 
 	(void)events;
 	if (r->state == REDIS_GREETING)
-		late = late || ev_now(loop) - r->began > limit;
+		late = late || now - r->began * USEC_PER_SEC > (double)r->conf.connect_timeout;
 	if (!late && !r->dropped)
 		return;
 	remember(r, REDIS_SILENT, "no answer in time");

@@ -36,7 +36,8 @@ struct redis_conf {
 	const char *password;	/* NULL: no AUTH */
 	int database;
 	const char *name;	/* CLIENT SETNAME; NULL: none */
-	usec_t timeout;		/* to connect, and for any answer */
+	usec_t connect_timeout;	/* until the greeting is over */
+	usec_t answer_timeout;	/* for any answer after that */
 };
 
 enum redis_trouble {

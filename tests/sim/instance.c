@@ -476,7 +476,7 @@ void instance_report(struct instance *i, unsigned life, struct entry *e, enum ve
 static void begin(struct instance *i)
 {
 	static const struct bridge_conf conf = {
-		.max_events = MAX_EVENTS, .max_bytes = 1 << 20, .claim_limit = CLAIM_LIMIT,
+		.listens = true, .sweeps = true, .max_events = MAX_EVENTS, .max_bytes = 1 << 20, .claim_limit = CLAIM_LIMIT,
 		.lease = LEASE, .grace = 50 * USEC_PER_MSEC,
 		.sweep_interval = 5 * USEC_PER_SEC,
 		.park_min = 500 * USEC_PER_MSEC, .park_max = 4 * USEC_PER_SEC,

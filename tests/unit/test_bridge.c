@@ -23,7 +23,7 @@ static const char *const ids[] = { "s:a", "s:b", "s:c", "s:d" };
 static void setup(void)
 {
 	const struct bridge_conf conf = {
-		.max_events = 8, .max_bytes = 1 << 20, .claim_limit = 4, .lease = TERM,
+		.listens = true, .sweeps = true, .max_events = 8, .max_bytes = 1 << 20, .claim_limit = 4, .lease = TERM,
 		.grace = 50 * USEC_PER_MSEC, .sweep_interval = 30 * USEC_PER_SEC,
 		.park_min = USEC_PER_SEC, .park_max = 8 * USEC_PER_SEC,
 	};

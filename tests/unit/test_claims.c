@@ -16,7 +16,7 @@ static void setup(void)
 {
 	rclock = (struct rclock){ 0 };
 	rclock_sample(&rclock, BASE * USEC_PER_MSEC, 0);
-	claims_init(&claims, GRACE, SWEEP, 0);
+	claims_init(&claims, true, GRACE, SWEEP, 0);
 	claims_ask(&claims, 0);
 	claims_answer(&claims, -1, 0, 0);
 }
@@ -28,7 +28,7 @@ static usec_t at(unsigned rank, usec_t heard)
 
 START_TEST(the_first_sweep_is_at_once)
 {
-	claims_init(&claims, GRACE, SWEEP, 5);
+	claims_init(&claims, true, GRACE, SWEEP, 5);
 	ck_assert_int_eq(at(0, USEC_NEVER), 5);
 	ck_assert_int_eq(claims_ask(&claims, 5), TRIGGER_SWEEP);
 }
@@ -75,6 +75,18 @@ START_TEST(whoever_finds_work_undone_stands_in)
 	claims_ask(&claims, 0);
 	claims_answer(&claims, BASE + 700, 0, 0);
 	ck_assert_int_eq(at(2, USEC_NEVER), 700 * USEC_PER_MSEC + 2 * GRACE);
+}
+END_TEST
+
+START_TEST(a_sweeper_goes_on_while_it_finds_something)
+{
+	claims_init(&claims, false, GRACE, SWEEP, 0);
+	ck_assert_int_eq(claims_ask(&claims, 0), TRIGGER_SWEEP);
+	claims_answer(&claims, BASE + 10, 5, 0);
+	ck_assert_int_eq(at(0, 1), 0);
+	claims_ask(&claims, 0);
+	claims_answer(&claims, BASE + 10, 0, 0);
+	ck_assert_int_eq(at(0, 1), SWEEP);
 }
 END_TEST
 
@@ -154,6 +166,7 @@ int main(void)
 	tcase_add_test(tests, each_rank_waits_for_the_ones_before);
 	tcase_add_test(tests, later_ranks_ask_once_per_grace);
 	tcase_add_test(tests, whoever_finds_work_undone_stands_in);
+	tcase_add_test(tests, a_sweeper_goes_on_while_it_finds_something);
 	tcase_add_test(tests, a_heard_key_is_asked_for_at_once);
 	tcase_add_test(tests, a_wake_brings_the_timer_forward);
 	tcase_add_test(tests, a_wake_during_a_claim_outlives_its_answer);
