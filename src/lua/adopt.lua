@@ -33,6 +33,7 @@ local function lapse_adopt(keys, argv)
 		redis.call('HDEL', prefix .. ':open', name)
 		return nothing
 	end
+	first_writes(prefix, name)
 	if from ~= slot then
 		local held = redis.call('HGET', prefix .. ':epoch', from) or '0::0'
 		local e, n, s = string.match(held, '^(%d+):([^:]*):(%d+)$')
@@ -42,10 +43,10 @@ local function lapse_adopt(keys, argv)
 		end
 	end
 	local claimed, adopted, retry, topic = open_parse(open)
-	redis.call('HDEL', prefix .. ':open', name)
 	redis.call('RENAME', prefix .. ':b:' .. name, prefix .. ':b:' .. slot .. ':' .. seq)
 	redis.call('HSET', prefix .. ':open', slot .. ':' .. seq,
 		open_value(claimed, adopted + 1, retry, topic))
 	use_seq(prefix, slot, epoch, nonce, seq)
+	redis.call('HDEL', prefix .. ':open', name)
 	return batch_answer(prefix, us, slot, seq, false)
 end

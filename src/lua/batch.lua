@@ -19,6 +19,17 @@ local function use_seq(prefix, slot, epoch, nonce, seq)
 	redis.call('HSET', prefix .. ':epoch', slot, epoch .. ':' .. nonce .. ':' .. seq)
 end
 
+-- Redis does not undo what a script did before it is refused (a right is
+-- missing, a key is of another type).  So what moves is added first and removed
+-- last, and an entry stands twice rather than nowhere; and this, which changes
+-- nothing, finds out about the removals beforehand.  After it Redis refuses no
+-- write for want of memory, since it was one.
+local function first_writes(prefix, name)
+	redis.call('HDEL', prefix .. ':open', '')
+	redis.call('ZREM', prefix .. ':due', name)
+	redis.call('ZADD', prefix .. ':seen', 'XX', 0, name)
+end
+
 -- Another name for a life of a member, beside which another life stands.
 local function alias(member, birth)
 	local kind = string.sub(member, 1, 2)

@@ -22,7 +22,8 @@
 -- whoever asks.  `seen` remembers every claim of a watched key, since our own
 -- look makes Redis tell everybody of the expiry that we have just claimed.
 --
--- Removes before it adds, so that it goes on when Redis is out of memory.
+-- Goes on when Redis is out of memory, and loses nothing when it is refused
+-- half way: see first_writes.
 
 -- How long a key may outstay its TTL before it is claimed all the same
 -- (Redis does not expire under import-mode).
@@ -215,16 +216,18 @@ local function commit(c, slot, epoch, nonce, seq)
 	if #c.members > 0 then
 		pairs_ = with_records(c)
 	end
-	in_pieces('ZREM', due, c.gone)
-	in_pieces('HDEL', rec, c.gone)
-	in_pieces('ZREM', due, c.members)
-	in_pieces('HDEL', rec, c.members)
 	if #c.members > 0 then
-		in_pieces('HSET', c.prefix .. ':b:' .. slot .. ':' .. seq, pairs_)
-		redis.call('HSET', c.prefix .. ':open', slot .. ':' .. seq, int(c.ms) .. ' 0')
+		local name = slot .. ':' .. seq
+		first_writes(c.prefix, name)
+		in_pieces('HSET', c.prefix .. ':b:' .. name, pairs_)
+		redis.call('HSET', c.prefix .. ':open', name, int(c.ms) .. ' 0')
 		use_seq(c.prefix, slot, epoch, nonce, seq)
 		remember_seen(c)
 	end
+	in_pieces('ZREM', due, c.members)
+	in_pieces('HDEL', rec, c.members)
+	in_pieces('ZREM', due, c.gone)
+	in_pieces('HDEL', rec, c.gone)
 	for i = 1, #c.follow, 2 do
 		-- Refused when out of memory: followed at the next look.
 		redis.pcall('ZADD', due, 'XX', c.follow[i], c.follow[i + 1])

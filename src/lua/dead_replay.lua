@@ -77,9 +77,13 @@ local function lapse_dead_replay(keys, argv)
 	end
 	local due = string.sub(now, 1, -4)
 	wake(prefix, due, now)
+	-- Added first, removed last: refused half way it must not be lost.  A
+	-- removal of nothing goes before, after which Redis refuses no write for
+	-- want of memory.
+	redis.call('HDEL', prefix .. ':why', '')
+	redis.call('HSET', prefix .. ':rec', member, record)
+	redis.call('ZADD', prefix .. ':due', due, member)
 	redis.call('ZREM', prefix .. ':dead', name)
 	redis.call('HDEL', prefix .. ':why', name)
-	redis.call('ZADD', prefix .. ':due', due, member)
-	redis.call('HSET', prefix .. ':rec', member, record)
 	return { 'replayed', due, ce_id(member, birth, 0) }
 end

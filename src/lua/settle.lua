@@ -66,8 +66,10 @@ local function lapse_settle(keys, argv)
 	end
 	local ms = int(math.floor(now_us() / 1000))
 	local bury, park = plan(prefix, name, argv)
-	redis.call('HDEL', prefix .. ':open', name)
-	redis.call('UNLINK', prefix .. ':b:' .. name)
+	if #bury > 0 or #park > 0 then
+		first_writes(prefix, name)
+		redis.call('UNLINK', prefix .. ':b:')
+	end
 	for _, b in ipairs(bury) do
 		redis.call('HSET', prefix .. ':why', b[1], b[2])
 		redis.call('ZADD', prefix .. ':dead', ms, b[1])
@@ -89,5 +91,7 @@ local function lapse_settle(keys, argv)
 	if #park > 0 then
 		use_seq(prefix, slot, epoch, nonce, int(last))
 	end
+	redis.call('UNLINK', prefix .. ':b:' .. name)
+	redis.call('HDEL', prefix .. ':open', name)
 	return { 'settled' }
 end
