@@ -76,12 +76,12 @@ class Load(threading.Thread):
         args = [name, f"+{delay}", self.world.topic, "", name]
         return self._scripts.command("schedule", [PREFIX], args)
 
-    def settle(self, duplicates=True, limit=40):
+    def settle(self, duplicates=True, limit=40, dead=False):
         """All that was stored arrives; what was perhaps stored may."""
         assert len(self.stored) > BATCH, "hardly any load"
         ledger = self.world.ledger
         ledger.wait_for(self.stored, limit)
-        self.world.drained(limit)
+        self.world.drained(limit, dead)
         ledger.finish(limit)
         ledger.check(self.stored, duplicates, maybe=self.unsure)
         return ledger
