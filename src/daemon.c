@@ -16,6 +16,7 @@
 #include "daemon_calls.h"
 #include "daemon_report.h"
 #include "daemon_server.h"
+#include "failpoint.h"
 #include "io/alarm.h"
 #include "io/clock.h"
 #include "io/kafka.h"
@@ -78,6 +79,7 @@ static void on_report(void *arg, void *opaque, enum kafka_outcome outcome,
 {
 	struct daemon *d = arg;
 
+	failpoint("report", "");
 	if (d->reports++ % REPORTS_PER_LOOK == 0)
 		d->report_at = clock_now();
 	bridge_verdict(d->bridge, opaque, verdict_of(outcome), error, d->report_at);
@@ -168,8 +170,10 @@ static void produce(struct daemon *d, struct entry *e)
 	}
 	/* Only the batch stays in place until the report. */
 	copy = m.value.p != ev.record.payload.p;
+	failpoint("produce", ".ask");
 	produced(d, e, kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error),
 		 error);
+	failpoint("produce", ".taken");
 }
 
 /* The turn ------------------------------------------------------------ */

@@ -8,6 +8,7 @@
 
 #include "core/mem.h"
 #include "core/record.h"
+#include "failpoint.h"
 #include "io/clock.h"
 
 #define SHA_LEN	40
@@ -415,12 +416,14 @@ static void on_answer(void *arg, void *priv, redisReply *reply)
 	struct pending *p = priv;
 
 	(void)arg;
+	failpoint(script_names[p->kind], ".answer");
 	if (!reply)
 		bridge_refused(p->c->b, p->kind, p->life, p->batch, REFUSAL_LOST, clock_now());
 	else if (reply->type != REDIS_REPLY_ARRAY)
 		refused(p->c, p, reply);
 	else
 		answered(p->c, p, reply);
+	failpoint(script_names[p->kind], ".done");
 	free(p);
 }
 
@@ -448,13 +451,19 @@ void calls_make(struct calls *c, const struct ask *ask)
 	struct pending *p = mem_alloc(1, sizeof *p);
 
 	*p = (struct pending){ c, ask->kind, ask->life, ask->batch };
+	failpoint(script_names[ask->kind], ".ask");
 	call_begin(c, ask->kind);
 	args_of(c, ask);
 	if (!call_send(c, on_answer, p)) {
 		bridge_refused(c->b, ask->kind, ask->life, ask->batch, REFUSAL_LOST,
 			       clock_now());
 		free(p);
+		return;
 	}
+#ifdef LAPSED_FAILPOINTS
+	redis_flush(c->r);
+#endif
+	failpoint(script_names[ask->kind], ".sent");
 }
 
 /* The canary ---------------------------------------------------------- */
