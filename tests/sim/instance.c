@@ -162,18 +162,13 @@ static void text_reply(struct reply *r, enum reply_kind kind, const char *text)
 /* SCRIPT LOAD answers with the name in place of the SHA. */
 static void load_script(struct flight *f)
 {
-	static const char *const names[] = {
-		"join", "renew", "leave", "claim", "adopt", "settle", "forget",
-	};
-	char sha[41] = "";
+	static const char mark[] = "return lapse_";
+	const char *call = NULL;
+	char sha[41];
 
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		char call[64];
-
-		snprintf(call, sizeof call, "return lapse_%s(KEYS", names[i]);
-		if (strstr(f->argv[2].p, call))
-			snprintf(sha, sizeof sha, "%-40s", names[i]);
-	}
+	for (const char *p = f->argv[2].p; (p = strstr(p, mark)); p++)
+		call = p + sizeof mark - 1;
+	snprintf(sha, sizeof sha, "%-40.*s", call ? (int)strcspn(call, "(") : 0, call);
 	text_reply(&f->reply, REPLY_STR, sha);
 }
 
