@@ -9,6 +9,31 @@
 --
 -- The epoch of a dead slot moves before its first batch does, so that its
 -- late owner can neither settle nor claim.
+--
+-- A batch whose holders have died more than twice may hold a record that kills
+-- whoever reads it: then only half is taken, the other half stays to be
+-- adopted for itself, until such a record is alone.  (The daemon buries one
+-- that is, once it has been adopted too often.)
+local SUSPICIOUS = 2
+
+-- Half of the entries of batch `from` in batch `to`, and the fields to remove
+-- from `from`; nil when there is nothing to split.
+local function copy_half(from, to)
+	local members, pairs_ = redis.call('HKEYS', from), {}
+	if #members < 2 then
+		return nil
+	end
+	for i = #members, math.floor(#members / 2) + 1, -1 do
+		members[i] = nil
+	end
+	local envelopes = redis.call('HMGET', from, unpack(members))
+	for i = 1, #members do
+		pairs_[2 * i - 1], pairs_[2 * i] = members[i], envelopes[i]
+	end
+	in_pieces('HSET', to, pairs_)
+	return members
+end
+
 local function lapse_adopt(keys, argv)
 	local prefix, slot, epoch, nonce, seq = keys[1], argv[1], argv[2], argv[3], argv[4]
 	local from, name = argv[5], argv[5] .. ':' .. argv[6]
@@ -43,10 +68,18 @@ local function lapse_adopt(keys, argv)
 		end
 	end
 	local claimed, adopted, retry, topic = open_parse(open)
-	redis.call('RENAME', prefix .. ':b:' .. name, prefix .. ':b:' .. slot .. ':' .. seq)
+	local old, new = prefix .. ':b:' .. name, prefix .. ':b:' .. slot .. ':' .. seq
+	local half = adopted >= SUSPICIOUS and topic == '' and copy_half(old, new)
+	if not half then
+		redis.call('RENAME', old, new)
+	end
 	redis.call('HSET', prefix .. ':open', slot .. ':' .. seq,
 		open_value(claimed, adopted + 1, retry, topic))
 	use_seq(prefix, slot, epoch, nonce, seq)
-	redis.call('HDEL', prefix .. ':open', name)
+	if half then
+		in_pieces('HDEL', old, half)
+	else
+		redis.call('HDEL', prefix .. ':open', name)
+	end
 	return batch_answer(prefix, us, slot, seq, false)
 end

@@ -157,3 +157,19 @@ def test_what_a_stopping_instance_left_open(shard, late, heir):
     late.call("leave")
     answer = heir.adopt(0, 2)
     assert list(answer.entries) == [b"s:b"] and answer.topic == b""
+
+
+def test_a_batch_whose_holders_keep_dying_is_halved(shard, late):
+    """Case 56: whoever reads it may die of one record, which ends up alone."""
+    batch_of(shard, late, *"abcdefg")
+    rounds = []
+    holder = late
+    for n in range(7):
+        lose(shard, holder)
+        holder = shard.join(f"heir{n}")
+        for name in sorted(shard.open()):
+            holder.adopt(*name.split(b":"))
+        rounds.append(sorted(len(shard.batch(name.decode())) for name in shard.open()))
+    assert rounds[:2] == [[7], [7]]
+    assert rounds[2] == [3, 4]
+    assert rounds[-1] == [1] * 7
