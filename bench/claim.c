@@ -59,7 +59,7 @@ static void ask(struct run *run)
 	redisAppendCommand(run->c, "EVALSHA %s 1 %s %s %s %s %llu %s 4194304 100 2000",
 			   run->claim, run->prefix, run->slot, run->epoch, NONCE, seq,
 			   run->limit);
-	redisAppendCommand(run->c, "EVALSHA %s 1 %s %s %s %s %llu 0",
+	redisAppendCommand(run->c, "EVALSHA %s 1 %s %s %s %s %llu 0 0",
 			   run->settle, run->prefix, run->slot, run->epoch, NONCE, seq);
 }
 

@@ -53,10 +53,40 @@ def memory_kb(pid, field="VmRSS"):
     raise Failed(f"no {field} of process {pid}")
 
 
-class Lab:
-    """One Redis, one Kafka, for as many measurements as one likes."""
+def machine_cpu_s():
+    """Seconds of CPU that the whole machine has used so far."""
+    with open("/proc/stat", encoding="ascii") as f:
+        user, nice, system, _, _, *irq_and_steal = map(int, f.readline().split()[1:9])
+    return (user + nice + system + sum(irq_and_steal)) / os.sysconf("SC_CLK_TCK")
 
-    def __init__(self):
+
+class Others:
+    """The share of this machine's CPU that programs not of this suite take."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.start = self._now()
+
+    def _now(self):
+        times = os.times()
+        ours = times.user + times.system + times.children_user + times.children_system
+        return time.monotonic(), machine_cpu_s(), ours + sum(map(cpu_s, self.lab.pids()))
+
+    def share(self):
+        wall, all_, ours = (now - then for now, then in zip(self._now(), self.start))
+        return max(0.0, (all_ - ours) / wall / os.cpu_count())
+
+
+class Lab:
+    """
+    One Redis, one Kafka, for as many measurements as one likes.
+
+    patience    before each measurement wait for a quiet machine, at most this
+                long, s
+    """
+
+    def __init__(self, patience=0):
+        self.patience = patience
         self.redis = RedisServer()
         self.broker = Broker()
         self.db = None
@@ -113,6 +143,20 @@ class Lab:
         """Commands that Redis has run so far, scripts' own ones left out."""
         return {name[8:]: values["calls"]
                 for name, values in self.db.info("commandstats").items()}
+
+    def pids(self):
+        """Of all that runs now."""
+        servers = [self.redis.process, self.broker.process]
+        return [p.pid for p in servers + self._started if p and p.poll() is None]
+
+    def quiet(self):
+        """Waits until others take less than 5 % of the CPU, or patience ends."""
+        end = time.monotonic() + self.patience
+        while time.monotonic() < end:
+            others = Others(self)
+            time.sleep(2)
+            if others.share() < 0.05:
+                return
 
     # -- programs
 
