@@ -424,6 +424,15 @@ void topics_parked(struct topics *ts, struct bytes name, uint64_t seq, usec_t re
 	parked_add(ts, t, seq, ts->conf.batch_limit);
 }
 
+/* A trial without anything to try is none. */
+static void trial_over(struct topics *ts, struct topic *t)
+{
+	if (t->state == TOPIC_TRIAL && t->entries == 0 && !t->fetching) {
+		topic_move(ts, t, TOPIC_PARKED);
+		topic_mark(ts, t);
+	}
+}
+
 uint64_t topics_place(struct topics *ts, struct topic *t, size_t n, uint64_t fresh,
 		      bool *used)
 {
@@ -437,6 +446,7 @@ uint64_t topics_place(struct topics *ts, struct topic *t, size_t n, uint64_t fre
 	}
 	last->n += n;
 	last->unsure++;
+	trial_over(ts, t);
 	return last->seq;
 }
 
@@ -536,15 +546,6 @@ bool topics_has(const struct topics *ts, uint64_t seq)
 				if (t->parked[j].seq == seq)
 					return true;
 	return false;
-}
-
-/* A trial without anything to try is none. */
-static void trial_over(struct topics *ts, struct topic *t)
-{
-	if (t->state == TOPIC_TRIAL && t->entries == 0 && !t->fetching) {
-		topic_move(ts, t, TOPIC_PARKED);
-		topic_mark(ts, t);
-	}
 }
 
 void topics_untried(struct topics *ts, struct topic *t, uint64_t seq)

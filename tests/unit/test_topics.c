@@ -251,6 +251,27 @@ START_TEST(a_trial_without_entries_is_tried_again)
 }
 END_TEST
 
+/* What is parked during a trial may be all there is when the trial ends. */
+START_TEST(a_trial_ends_with_the_last_entry_that_is_placed)
+{
+	uint64_t seq;
+	struct topic *t;
+	bool used;
+
+	topics_parked(topics, BYTES("gone"), 80, PARK);
+	ck_assert(topics_trial(topics, PARK, &seq, &t));
+	enter(0, 1, "gone");
+	ck_assert_int_eq(entry(0)->state, ENTRY_PARKED);
+	topics_fetched(topics, t);
+	entry(0)->park_seq = topics_place(topics, t, 1, 90, &used);
+	ck_assert_int_eq(topic_state(t), TOPIC_PARKED);
+	ck_assert(!topics_trial(topics, PARK, &seq, &t));
+	topics_placed(topics, t, 90);
+	ck_assert(topics_trial(topics, PARK, &seq, &t));
+	ck_assert_uint_eq(seq, 90);
+}
+END_TEST
+
 START_TEST(once_it_flows_its_other_batches_are_read)
 {
 	struct topic *t;
@@ -332,6 +353,7 @@ int main(void)
 	tcase_add_test(tests, a_parked_topic_is_tried_when_its_time_has_come);
 	tcase_add_test(tests, each_failed_trial_doubles_the_pause_up_to_a_limit);
 	tcase_add_test(tests, a_trial_without_entries_is_tried_again);
+	tcase_add_test(tests, a_trial_ends_with_the_last_entry_that_is_placed);
 	tcase_add_test(tests, once_it_flows_its_other_batches_are_read);
 	tcase_add_test(tests, an_abandoned_batch_leaves_no_trace);
 	tcase_add_test(tests, at_the_stop_what_waits_is_left);
