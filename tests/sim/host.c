@@ -18,6 +18,7 @@
 struct host {
 	lua_State *lua;
 	struct store *store;
+	int database;
 	struct {
 		char name[32];
 		int ref;
@@ -284,7 +285,7 @@ static int struct_unpack(lua_State *lua)
 
 /* The host ------------------------------------------------------------- */
 
-struct host *host_new(unsigned version)
+struct host *host_new(unsigned version, int database)
 {
 	static const luaL_Reg redis[] = {
 		{ "call", redis_call_ }, { "pcall", redis_pcall },
@@ -296,6 +297,7 @@ struct host *host_new(unsigned version)
 	};
 	struct host *h = mem_alloc(1, sizeof *h);
 
+	h->database = database;
 	h->lua = luaL_newstate();
 	luaL_openlibs(h->lua);
 	luaL_register(h->lua, "redis", redis);
@@ -325,7 +327,7 @@ static int compile(struct host *h, const char *name)
 	for (size_t i = 0; i < h->nscripts; i++)
 		if (strcmp(h->scripts[i].name, name) == 0)
 			return h->scripts[i].ref;
-	text = script_text(name, 0);
+	text = script_text(name, h->database);
 	if (!text || h->nscripts == SCRIPTS ||
 	    luaL_loadbuffer(h->lua, text, strlen(text), name)) {
 		fprintf(stderr, "host: script %s does not compile\n", name);

@@ -13,12 +13,15 @@
 
 struct host;
 
-/* `version` is REDIS_VERSION_NUM, such as 0x070000; 0: Redis 6.2 has none. */
-struct host *host_new(unsigned version);
+/*
+ * `version` is REDIS_VERSION_NUM, such as 0x070000; 0: Redis 6.2 has none.
+ * `database` is that of the keys below the prefix.
+ */
+struct host *host_new(unsigned version, int database);
 void host_free(struct host *h);		/* accepts NULL */
 
 /*
- * Runs script `name` ("claim") with one key and `argc` arguments.  The caller
+ * Runs script `name` ("claim"); the first `nkeys` of `argv` are its keys.  The caller
  * owes reply_clear(); an error of Lua itself ends the simulation, since ours
  * have none.
  */

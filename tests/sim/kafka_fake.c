@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "core/mem.h"
+#include "ledger.h"
 #include "world.h"
 
 #define TIMEOUT	(3 * USEC_PER_SEC)	/* message.timeout.ms */
@@ -30,6 +31,8 @@ struct message_fake {
 	size_t topic;
 	struct bytes id;	/* owned */
 	bool poison, doomed;
+	bool landed;		/* its report may be on the way */
+	enum verdict verdict;
 	usec_t since;
 };
 
@@ -67,19 +70,37 @@ static void unlink_message(struct message_fake *m)
 	*p = m->next;
 }
 
+/* A process that is frozen hears of it later. */
+static void report(struct world *w, void *arg)
+{
+	struct message_fake *m = arg;
+
+	if (instance_life(m->i) == m->life && w->now < instance_frozen_until(m->i)) {
+		at(w, instance_frozen_until(m->i), report, m);
+		return;
+	}
+	unlink_message(m);
+	instance_report(m->i, m->life, m->e, m->verdict);
+	message_free(m);
+}
+
 static void landed(struct message_fake *m, bool append, enum verdict v)
 {
-	unlink_message(m);
+	struct world *w = m->k->w;
+
 	if (append)
-		ledger_arrived(m->k->w->ledger, m->id);
-	instance_report(m->i, m->life, m->e, v);
-	message_free(m);
+		ledger_arrived(w->ledger, m->id);
+	if (v == VERDICT_MAYBE)
+		ledger_reason(w->ledger, m->id, true);
+	m->verdict = v;
+	m->landed = true;
+	report(w, m);
 }
 
 static void doom_neighbours(const struct message_fake *m)
 {
 	for (struct message_fake *o = m->k->flying; o; o = o->next)
-		if (o->topic == m->topic && o->i == m->i)
+		if (o->topic == m->topic && o->i == m->i && !o->landed)
 			o->doomed = true;
 }
 
@@ -90,7 +111,7 @@ static void arrive(struct world *w, void *arg)
 	struct kafka_fake *k = m->k;
 
 	if (instance_life(m->i) != m->life) {
-		landed(m, below(w, 2) && !m->poison && !m->doomed, VERDICT_ACKED);
+		landed(m, below(w, WIRE, 2) && !m->poison && !m->doomed, VERDICT_ACKED);
 		return;
 	}
 	if (w->now < k->missing_until && m->topic == k->missing) {
@@ -104,9 +125,9 @@ static void arrive(struct world *w, void *arg)
 		if (m->poison)
 			doom_neighbours(m);
 		landed(m, false, VERDICT_REFUSED);
-	} else if (chance(w, w->faults.maybe)) {
-		landed(m, below(w, 2), VERDICT_MAYBE);
-	} else if (chance(w, w->faults.retry)) {
+	} else if (strikes(w, FAULT_MAYBE)) {
+		landed(m, below(w, WIRE, 2), VERDICT_MAYBE);
+	} else if (strikes(w, FAULT_RETRY)) {
 		landed(m, false, VERDICT_RETRY);
 	} else {
 		landed(m, true, VERDICT_ACKED);
@@ -124,7 +145,7 @@ void kafka_fake_produce(struct kafka_fake *k, struct instance *i, struct entry *
 		.id = bytes_of(mem_copy(id), id.n), .poison = poison, .since = k->w->now,
 	};
 	k->flying = m;
-	at(k->w, k->w->now + 200 + (usec_t)below(k->w, 5000), arrive, m);
+	at(k->w, k->w->now + 200 + (usec_t)below(k->w, WIRE, 5000), arrive, m);
 }
 
 void kafka_fake_down(struct kafka_fake *k, usec_t how_long)
@@ -134,6 +155,6 @@ void kafka_fake_down(struct kafka_fake *k, usec_t how_long)
 
 void kafka_fake_miss(struct kafka_fake *k, usec_t how_long)
 {
-	k->missing = below(k->w, TOPICS);
+	k->missing = below(k->w, FAULT, TOPICS);
 	k->missing_until = k->w->now + how_long;
 }

@@ -1,47 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The application, and the judge: it knows every life it has begun, how each
- * ended by its own doing, and what arrived in Kafka.
- *
- *	a pending life that came due has arrived, or is dead if it is poison
- *	none arrives before it is due
- *	none arrives that was cancelled, replaced or persisted in time
- *	every arrival carries the id that the answer had told
- *	an answer "not found" means that it had arrived
- *	no duplicate without a counted reason
- *	after the drain the shadow, the records and the batches are empty
- *
- * What a failover may have undone is exempt, and nothing else.
- */
-#include <stdarg.h>
+#include "ledger.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/mem.h"
-#include "world.h"
 
-#define NAMES	30
+/* Without faults: hush, ranks and the way through. */
+#define LATE_MS		400
+/* Two notifications of one key further apart than this are two expiries. */
+#define APART		(2500 * USEC_PER_MSEC)
+#define BUCKETS		1024
 
-enum fate { PENDING, ENDED };	/* ENDED: must not arrive from here on */
+const struct class classes[CLASSES] = {
+	{ .letter = 'e' },
+	{ .letter = 'w', .watched = true },
+	{ .letter = 'x', .watched = true, .db = 1 },
+	{ .letter = 'd', .watched = true, .may_drop = true },
+	{ .letter = 'n', .watched = true, .unannounced = true },
+};
 
-struct life {
-	char id[96];
-	int64_t due, touched_us;
-	enum fate fate;
-	bool poison, exempt;
+struct unannounced {
+	unsigned expired, apart;	/* in all; not right after another */
 	unsigned came;
+	usec_t last;
 };
 
 struct ledger {
 	struct world *w;
-	struct life *lives;
+	struct life **lives;
 	size_t n, cap;
-	struct life_index { int64_t last; } current[2 * NAMES];	/* by name; -1: none */
-	size_t duplicates;
+	struct life *current[CLASSES * NAMES];
+	struct unannounced unannounced[NAMES];
+	struct life_link { struct life_link *next; struct life *life; } *by_id[BUCKETS];
+	size_t duplicates, uncounted;
 	unsigned failovers;
-	bool broken;
+	int64_t latest;
 };
 
 struct ledger *ledger_new(struct world *w)
@@ -49,22 +45,26 @@ struct ledger *ledger_new(struct world *w)
 	struct ledger *l = mem_alloc(1, sizeof *l);
 
 	l->w = w;
-	for (size_t i = 0; i < 2 * NAMES; i++)
-		l->current[i].last = -1;
 	return l;
 }
 
 void ledger_free(struct ledger *l)
 {
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct life_link *k = l->by_id[i], *next; k; k = next) {
+			next = k->next;
+			free(k);
+		}
+	for (size_t i = 0; i < l->n; i++)
+		free(l->lives[i]);
 	free(l->lives);
 	free(l);
 }
 
 static void broken(struct ledger *l, const struct life *life, const char *what)
 {
-	l->broken = true;
-	printf("%.6f %s: %s (due %+lld ms)\n", (double)l->w->now / USEC_PER_SEC, life->id, what,
-	       (long long)(life->due - redis_us(l->w) / 1000));
+	complain(l->w, "%s %s (due %+lld ms)", life->id, what,
+		 (long long)(life->due - redis_ms(l->w)));
 }
 
 size_t ledger_duplicates(const struct ledger *l)
@@ -72,30 +72,58 @@ size_t ledger_duplicates(const struct ledger *l)
 	return l->duplicates;
 }
 
-/* Arrivals --------------------------------------------------------------- */
-
-void ledger_arrived(struct ledger *l, struct bytes id)
+int64_t ledger_latest_ms(const struct ledger *l)
 {
-	struct life *life = NULL;
+	return l->latest;
+}
 
-	for (size_t i = l->n; i-- > 0 && !life;)
-		if (bytes_eq(bytes_str(l->lives[i].id), id))
-			life = &l->lives[i];
-	trace(l->w, "arrived %.*s", (int)id.n, id.p);
-	if (!life) {
-		printf("%.6f %.*s: arrived, and nobody knows it\n",
-		       (double)l->w->now / USEC_PER_SEC, (int)id.n, id.p);
-		l->broken = true;
-		return;
+/* Lives ---------------------------------------------------------------------- */
+
+static struct life_link **bucket(struct ledger *l, struct bytes id)
+{
+	unsigned x = 2166136261u;
+
+	for (size_t i = 0; i < id.n; i++)
+		x = (x ^ (unsigned char)id.p[i]) * 16777619u;
+	return &l->by_id[(x ^ x >> 15) % BUCKETS];
+}
+
+static struct life *find(struct ledger *l, struct bytes id)
+{
+	for (struct life_link *k = *bucket(l, id); k; k = k->next)
+		if (bytes_eq(bytes_str(k->life->id), id))
+			return k->life;
+	return NULL;
+}
+
+static struct life *add(struct ledger *l, struct bytes id, const struct class *class, int64_t due)
+{
+	struct life *life = mem_alloc(1, sizeof *life);
+	struct life_link *k = mem_alloc(1, sizeof *k), **at_;
+
+	snprintf(life->id, sizeof life->id, "%.*s", (int)id.n, id.p);
+	life->class = class;
+	life->due = due;
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->lives = mem_resize(l->lives, l->cap, sizeof *l->lives);
 	}
-	if (life->came++)
-		l->duplicates++;
-	if (life->exempt)
-		return;
-	if (life->fate == ENDED && life->came == 1)
-		broken(l, life, "arrived though it was ended");
-	if (redis_us(l->w) / 1000 < life->due)
-		broken(l, life, "arrived early");
+	l->lives[l->n++] = life;
+	at_ = bucket(l, id);
+	*k = (struct life_link){ *at_, life };
+	*at_ = k;
+	ledger_touch(l, life);
+	return life;
+}
+
+struct life *ledger_life(struct ledger *l, size_t name)
+{
+	return l->current[name];
+}
+
+void ledger_touch(struct ledger *l, struct life *life)
+{
+	life->touched = l->w->now;
 }
 
 static bool same_name(const struct life *a, const struct life *b)
@@ -107,237 +135,219 @@ static bool same_name(const struct life *a, const struct life *b)
 
 /*
  * What came back may be gone or undone, and an earlier life of the same name
- * may stand there again, to be found by what the application does next.
+ * may stand there again, to be found by what the application does next.  What
+ * was acknowledged meanwhile may stand there and come once more.
  */
-void ledger_failed_over(struct ledger *l, int64_t since_us)
+void ledger_failed_over(struct ledger *l, usec_t since)
 {
 	l->failovers++;
-	for (size_t i = 0; i < l->n; i++)
-		for (size_t j = 0; l->lives[i].touched_us >= since_us && j < l->n; j++)
-			if (same_name(&l->lives[i], &l->lives[j]))
-				l->lives[j].exempt = true;
+	for (size_t i = 0; i < l->n; i++) {
+		struct life *life = l->lives[i];
+
+		if (!life->came || life->came_at >= since)
+			life->reasons += 2;	/* of who claimed before, and after */
+		for (size_t j = 0; life->touched >= since && j < l->n; j++)
+			if (same_name(life, l->lives[j]))
+				l->lives[j]->exempt = true;
+	}
 }
 
-/* The application ----------------------------------------------------------- */
-
-static const char *text(const struct reply *r, size_t i)
+void ledger_begin(struct ledger *l, size_t name, const char *status, int64_t due,
+		  const char *id, bool poison)
 {
-	return r->kind == REPLY_ARRAY && i < r->n ? r->items[i].str.p : "";
-}
+	struct life *old = l->current[name];
 
-static bool run(struct ledger *l, const char *script, size_t nkeys, struct reply *r,
-		size_t argc, ...)
-{
-	struct bytes argv[12];
-	va_list ap;
-
-	argv[0] = BYTES("lapse:{0}");
-	va_start(ap, argc);
-	for (size_t i = 1; i <= argc; i++)
-		argv[i] = bytes_str(va_arg(ap, const char *));
-	va_end(ap);
-	store_set_time(l->w->store, redis_us(l->w));
-	host_run(l->w->host, l->w->store, script, nkeys, argc + 1, argv, r);
-	trace(l->w, "app %s %s -> %s %s", script, argc ? argv[1].p : "",
-	      r->kind == REPLY_ERROR ? r->str.p : text(r, 0), text(r, 2));
-	return r->kind == REPLY_ARRAY;
-}
-
-static struct life *life_of(struct ledger *l, size_t name)
-{
-	return l->current[name].last < 0 ? NULL : &l->lives[l->current[name].last];
-}
-
-static void touched(struct ledger *l, struct life *life)
-{
-	life->touched_us = redis_us(l->w);
-}
-
-static void begin(struct ledger *l, size_t name, const struct reply *r, bool poison)
-{
-	struct life *old = life_of(l, name);
-
-	if (old && strcmp(text(r, 0), "replaced") == 0 && old->fate == PENDING) {
+	if (old && strcmp(status, "replaced") == 0 && old->fate == PENDING) {
 		old->fate = ENDED;
-		touched(l, old);
+		ledger_touch(l, old);
 		if (old->came && !old->exempt && !l->failovers)
 			broken(l, old, "was replaced after it had arrived");
 	}
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 64;
-		l->lives = mem_resize(l->lives, l->cap, sizeof *l->lives);
-	}
-	l->current[name].last = (int64_t)l->n;
-	l->lives[l->n] = (struct life){ .due = strtoll(text(r, 1), NULL, 10),
-					.fate = PENDING, .poison = poison };
-	snprintf(l->lives[l->n].id, sizeof l->lives[l->n].id, "%s", text(r, 2));
-	touched(l, &l->lives[l->n]);
-	l->n++;
+	l->current[name] = add(l, bytes_str(id), &classes[name / NAMES], due);
+	l->current[name]->poison = poison;
 }
 
-static void name_of(size_t name, char room[16])
+void ledger_replayed(struct ledger *l, struct life *dead, int64_t due, const char *id)
 {
-	snprintf(room, 16, "%c%zu", name < NAMES ? 'e' : 'w', name % NAMES);
-}
+	struct life *life = add(l, bytes_str(id), dead->class, due);
 
-static void act_schedule(struct ledger *l, size_t name)
-{
-	struct world *w = l->w;
-	bool poison = chance(w, w->faults.poison);
-	char id[16], when[32], topic[16];
-	struct reply r;
-
-	name_of(name, id);
-	snprintf(when, sizeof when, "+%llu", (unsigned long long)below(w, 4) *
-		 (unsigned long long)below(w, 1500));
-	snprintf(topic, sizeof topic, "topic%llu", (unsigned long long)below(w, TOPICS));
-	if (run(l, "schedule", 1, &r, 5, id, when, topic, "", poison ? "poison" : "payload"))
-		begin(l, name, &r, poison);
-	reply_clear(&r);
-}
-
-static void act_setex(struct ledger *l, size_t name)
-{
-	char key[16], ttl[32];
-	struct reply r;
-
-	name_of(name, key);
-	snprintf(ttl, sizeof ttl, "%llu", 1 + (unsigned long long)below(l->w, 3000));
-	if (run(l, "setex", 2, &r, 3, key, ttl, "value"))
-		begin(l, name, &r, false);
-	reply_clear(&r);
-}
-
-static void ended(struct ledger *l, struct life *life, const char *status)
-{
-	if (!life)
-		return;
-	if (strcmp(status, "cancelled") == 0) {
-		life->fate = ENDED;
-		touched(l, life);
-		if (life->came && !life->exempt && !l->failovers)
-			broken(l, life, "was cancelled after it had arrived");
-	} else if (strcmp(status, "not-found") == 0 && life->fate == PENDING &&
-		   !life->came && !life->poison && !life->exempt) {
-		broken(l, life, "is not found and has not arrived");
-	}
-}
-
-static void act_end(struct ledger *l, size_t name)
-{
-	bool watched = name >= NAMES;
-	char id[16];
-	struct reply r;
-
-	name_of(name, id);
-	if (run(l, watched ? "del" : "cancel", watched ? 2 : 1, &r, 1, id))
-		ended(l, life_of(l, name), text(&r, 0));
-	reply_clear(&r);
-}
-
-static void act_reschedule(struct ledger *l, size_t name)
-{
-	struct life *life = life_of(l, name);
-	char id[16], when[32];
-	struct reply r;
-
-	name_of(name, id);
-	snprintf(when, sizeof when, "+%llu", (unsigned long long)below(l->w, 3000));
-	if (run(l, "reschedule", 1, &r, 2, id, when) && life &&
-	    strcmp(text(&r, 0), "rescheduled") == 0) {
-		life->due = strtoll(text(&r, 1), NULL, 10);
-		touched(l, life);
-	}
-	reply_clear(&r);
-}
-
-/* The application changes the key behind lapsed's back. */
-static void act_behind(struct ledger *l, size_t name)
-{
-	struct life *life = life_of(l, name);
-	char key[16], at_ms[32];
-	int64_t later = redis_us(l->w) / 1000 + 1 + (int64_t)below(l->w, 3000);
-	bool persist = below(l->w, 4) == 0;
-	struct bytes argv[3];
-	struct reply r;
-
-	if (!life)
-		return;
-	name_of(name, key);
-	snprintf(at_ms, sizeof at_ms, "%lld", (long long)later);
-	argv[0] = persist ? BYTES("PERSIST") : BYTES("PEXPIREAT");
-	argv[1] = bytes_str(key);
-	argv[2] = bytes_str(at_ms);
-	store_set_time(l->w->store, redis_us(l->w));
-	store_begin(l->w->store);
-	store_call(l->w->store, persist ? 2 : 3, argv, &r);
-	trace(l->w, "app %s %s %s -> %lld", argv[0].p, key, persist ? "" : at_ms,
-	      (long long)r.integer);
-	/* A TTL again after PERSIST: whether it was looked at in between decides. */
-	if (r.integer == 1 && life->fate == ENDED)
+	dead->replayed = true;
+	life->poison = dead->poison;
+	l->current[strtoul(dead->id + sizeof "s:e" - 1, NULL, 10)] = life;
+	if (dead->exempt)
 		life->exempt = true;
-	if (r.integer == 1 && life->fate == PENDING) {
-		touched(l, life);
-		if (persist)
-			life->fate = ENDED;
-		else
-			life->due = later;
-	}
-	reply_clear(&r);
 }
-
-void ledger_act(struct ledger *l)
-{
-	size_t name = below(l->w, 2 * NAMES);
-	uint64_t what = below(l->w, 10);
-
-	if (what < 6)
-		(name < NAMES ? act_schedule : act_setex)(l, name);
-	else if (what < 8)
-		act_end(l, name);
-	else if (name < NAMES)
-		act_reschedule(l, name);
-	else
-		act_behind(l, name);
-}
-
-/* The verdict --------------------------------------------------------------- */
 
 static bool is_dead(struct ledger *l, const char *id)
 {
-	struct bytes argv[] = { BYTES("ZSCORE"), BYTES("lapse:{0}:dead"), bytes_str(id) };
+	struct bytes argv[] = { BYTES("ZSCORE"), BYTES(PREFIX ":dead"), bytes_str(id) };
 	struct reply r;
 	bool dead;
 
-	store_begin(l->w->store);
-	store_call(l->w->store, 3, argv, &r);
+	command(l->w, l->w->database, 3, argv, &r);
 	dead = r.kind == REPLY_STR;
 	reply_clear(&r);
 	return dead;
 }
 
-static void check_life(struct ledger *l, const struct life *life)
+struct life *ledger_dead_one(struct ledger *l, size_t from)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct life *life = l->lives[(from + i) % l->n];
+
+		if (life->poison && is_dead(l, life->id))
+			return life;
+	}
+	return NULL;
+}
+
+void ledger_end(struct ledger *l, struct life *life, const char *status)
+{
+	if (!life)
+		return;
+	if (strcmp(status, "cancelled") == 0) {
+		life->fate = ENDED;
+		ledger_touch(l, life);
+		if (life->came && !life->exempt && !l->failovers)
+			broken(l, life, "was cancelled after it had arrived");
+	} else if (strcmp(status, "not-found") == 0 && life->fate == PENDING &&
+		   !life->came && !life->poison && !life->corrupt && !life->exempt &&
+		   !life->class->may_drop) {
+		broken(l, life, "is not found and has not arrived");
+	}
+}
+
+/* Arrivals ---------------------------------------------------------------- */
+
+static struct unannounced *unannounced(struct ledger *l, struct bytes key)
+{
+	return key.n > 1 && key.p[0] == 'n' ?
+		&l->unannounced[strtoul(key.p + 1, NULL, 10) % NAMES] : NULL;
+}
+
+void ledger_expired(struct ledger *l, struct bytes key)
+{
+	struct unannounced *u = unannounced(l, key);
+
+	if (!u)
+		return;
+	u->apart += !u->expired || l->w->now - u->last > APART;
+	u->expired++;
+	u->last = l->w->now;
+}
+
+/* Whoever was stopped hears old news as new, and asks for what is forgotten. */
+static bool may_come_twice(const struct ledger *l)
+{
+	return l->failovers || struck(l->w, FAULT_FREEZE) || struck(l->w, FAULT_CLOCK);
+}
+
+/* Only what nobody announced may be unknown, and no more than has expired. */
+static struct life *unknown(struct ledger *l, struct bytes id)
+{
+	struct bytes start = BYTES("k:0:");
+	struct unannounced *u = bytes_starts(id, start) ?
+		unannounced(l, bytes_skip(id, start.n)) : NULL;
+
+	if (!u) {
+		complain(l->w, "%.*s arrived, and nobody knows it", (int)id.n, id.p);
+		return NULL;
+	}
+	if (++u->came > u->expired && !may_come_twice(l))
+		complain(l->w, "%.*s: %u arrivals of %u expiries", (int)id.n, id.p, u->came,
+			 u->expired);
+	return add(l, id, &classes[CLASSES - 1], 0);
+}
+
+void ledger_reason(struct ledger *l, struct bytes id, bool counted)
+{
+	struct life *life = find(l, id);
+
+	l->uncounted += !counted;
+	if (life)
+		life->reasons++;
+}
+
+void ledger_arrived(struct ledger *l, struct bytes id)
+{
+	struct life *life = find(l, id);
+	int64_t late;
+
+	trace(l->w, "arrived %.*s", (int)id.n, id.p);
+	if (!life)
+		life = unknown(l, id);
+	if (!life)
+		return;
+	life->came_at = l->w->now;
+	if (life->came++)
+		l->duplicates++;
+	if (life->came > 1 + life->reasons)
+		broken(l, life, "arrived again without a reason");
+	if (life->exempt)
+		return;
+	if ((life->fate == ENDED || life->corrupt) && life->came == 1)
+		broken(l, life, "arrived though it was ended");
+	redis_us(l->w);
+	if (l->w->latest / 1000 < life->due)
+		broken(l, life, "arrived early");
+	late = redis_ms(l->w) - life->due;
+	if (l->w->calm && life->due && late > l->latest)
+		l->latest = late;
+	if (l->w->calm && life->due && late > LATE_MS && l->w->now > USEC_PER_SEC)
+		broken(l, life, "arrived late, and there was no reason");
+}
+
+/* The verdict --------------------------------------------------------------- */
+
+/*
+ * What is left of a corrupt record is buried under the time when it was due,
+ * to the millisecond, since it has lost its birth.
+ */
+static bool is_dead_by_name(struct ledger *l, const struct life *life)
+{
+	struct bytes argv[] = { BYTES("ZRANGE"), BYTES(PREFIX ":dead"), BYTES("0"), BYTES("-1") };
+	size_t n = strcspn(life->id, "@") + 1;
+	struct reply r;
+	bool dead = false;
+
+	command(l->w, l->w->database, 4, argv, &r);
+	for (size_t i = 0; i < r.n; i++) {
+		struct bytes id = r.items[i].str;
+
+		dead = dead || (bytes_starts(id, bytes_of(life->id, n)) && id.n > 5 &&
+				memcmp(id.p + id.n - 3, "0.0", 3) == 0);
+	}
+	reply_clear(&r);
+	return dead;
+}
+
+static void check_life(struct ledger *l, const struct life *life, uint64_t *may_miss)
 {
 	bool dead = is_dead(l, life->id);
 
-	if (dead && !life->poison)
+	if (dead && !life->poison && !life->corrupt)
 		broken(l, life, "is dead for no fault of its own");
-	if (life->exempt || life->fate == ENDED)
+	if (life->exempt || life->fate == ENDED || life->replayed)
 		return;
-	if (life->poison && !dead)
+	if (life->corrupt && !is_dead_by_name(l, life))
+		broken(l, life, "is corrupt and not buried");
+	if (life->poison && !dead && !life->corrupt)
 		broken(l, life, "is poison and not buried");
-	if (!life->poison && !life->came)
+	if (life->poison || life->corrupt || life->came)
+		return;
+	if (life->class->may_drop && *may_miss)
+		--*may_miss;
+	else
 		broken(l, life, "was lost");
 }
 
-static int64_t length(struct ledger *l, const char *command, const char *key)
+static int64_t length(struct ledger *l, const char *cmd, const char *key)
 {
-	struct bytes argv[] = { bytes_str(command), bytes_str(key) };
+	struct bytes argv[] = { bytes_str(cmd), bytes_str(key) };
 	struct reply r;
 	int64_t n;
 
-	store_begin(l->w->store);
-	store_call(l->w->store, 2, argv, &r);
+	command(l->w, l->w->database, 2, argv, &r);
 	n = r.integer;
 	reply_clear(&r);
 	return n;
@@ -345,43 +355,75 @@ static int64_t length(struct ledger *l, const char *command, const char *key)
 
 static void check_empty(struct ledger *l)
 {
-	int64_t due = length(l, "ZCARD", "lapse:{0}:due"), rec = length(l, "HLEN", "lapse:{0}:rec");
-	int64_t open = length(l, "HLEN", "lapse:{0}:open");
+	static const char *const keys[][2] = {
+		{ "ZCARD", PREFIX ":due" }, { "HLEN", PREFIX ":rec" },
+		{ "HLEN", PREFIX ":open" }, { "ZCARD", PREFIX ":seen" },
+	};
 	struct buf dump = { 0 };
-	bool batch;
 
-	store_dump(l->w->store, &dump);
-	batch = strstr(buf_cstr(&dump), "lapse:{0}:b:") != NULL;
-	if (due || rec || open || batch) {
-		l->broken = true;
-		printf("after the drain: %lld due, %lld records, %lld open%s\n", (long long)due,
-		       (long long)rec, (long long)open, batch ? ", a batch" : "");
-		if (l->w->trace)
-			printf("%s", buf_cstr(&dump));
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		int64_t n = length(l, keys[i][0], keys[i][1]);
+
+		/* `seen` forgets by a clock that may have been ahead. */
+		if (n && (i != 3 || !struck(l->w, FAULT_CLOCK)))
+			complain(l->w, "after the drain %s holds %lld", keys[i][1], (long long)n);
 	}
+	store_dump(l->w->store, &dump);
+	if (strstr(buf_cstr(&dump), PREFIX ":b:"))
+		complain(l->w, "after the drain there is a batch");
+	if (l->w->broken && l->w->conf.trace)
+		printf("%s", buf_cstr(&dump));
 	buf_clear(&dump);
 }
 
-/* Each adoption and each doubtful outcome is a reason for one more arrival. */
-static void check_duplicates(struct ledger *l)
+/* Where no notification can have been missed by all. */
+static bool all_heard(const struct ledger *l)
 {
-	struct counters sum = { 0 };
+	static const enum fault deaf[] = {
+		FAULT_UNHEARD, FAULT_DEAF, FAULT_CRASH, FAULT_LEAVE, FAULT_FREEZE,
+		FAULT_FAILOVER, FAULT_CLOCK,
+	};
 
-	for (size_t i = 0; i < l->w->ninstances; i++)
-		instance_sum(l->w->instances[i], &sum);
-	if (!l->failovers && l->duplicates > sum.possible_duplicates + sum.adopted_entries) {
-		l->broken = true;
-		printf("%zu duplicates, but %llu doubtful and %llu adopted\n", l->duplicates,
-		       (unsigned long long)sum.possible_duplicates,
-		       (unsigned long long)sum.adopted_entries);
+	for (size_t i = 0; i < sizeof deaf / sizeof deaf[0]; i++)
+		if (struck(l->w, deaf[i]))
+			return false;
+	return true;
+}
+
+static void check_unannounced(struct ledger *l)
+{
+	for (size_t i = 0; i < NAMES; i++) {
+		const struct unannounced *u = &l->unannounced[i];
+
+		if (all_heard(l) && u->came < u->apart)
+			complain(l->w, "k:0:n%zu expired %u times, and arrived %u times", i,
+				 u->apart, u->came);
 	}
 }
 
-bool ledger_check(struct ledger *l)
+/* Each adoption and each doubtful outcome is a reason for one more arrival. */
+static void check_duplicates(struct ledger *l, const struct counters *sum)
 {
+	if (!l->failovers && l->duplicates > sum->possible_duplicates + sum->adopted_entries +
+	    l->uncounted)
+		complain(l->w, "%zu duplicates, but %llu doubtful and %llu adopted",
+			 l->duplicates, (unsigned long long)sum->possible_duplicates,
+			 (unsigned long long)sum->adopted_entries);
+}
+
+void ledger_check(struct ledger *l)
+{
+	struct counters sum = { 0 };
+	uint64_t may_miss;
+
+	for (size_t i = 0; i < l->w->ninstances; i++)
+		instance_sum(l->w->instances[i], &sum);
+	may_miss = sum.inferred_dropped;
 	for (size_t i = 0; i < l->n; i++)
-		check_life(l, &l->lives[i]);
+		check_life(l, l->lives[i], &may_miss);
+	check_unannounced(l);
+	check_duplicates(l, &sum);
 	check_empty(l);
-	check_duplicates(l);
-	return !l->broken;
+	if (sum.early && !struck(l->w, FAULT_CLOCK))
+		complain(l->w, "%llu early", (unsigned long long)sum.early);
 }

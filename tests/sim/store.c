@@ -300,7 +300,11 @@ static void cmd_dbsize(struct call *c)
 
 static void cmd_exists(struct call *c)
 {
-	reply_int(c->out, look(c->s, c->argv[1]) != NULL);
+	int64_t n = 0;
+
+	for (size_t i = 1; i < c->argc; i++)
+		n += look(c->s, c->argv[i]) != NULL;
+	reply_int(c->out, n);
 }
 
 static void cmd_pexpiretime(struct call *c)
@@ -618,6 +622,20 @@ static void cmd_zrangebyscore(struct call *c)
 	}
 }
 
+static void cmd_zscan(struct call *c)
+{
+	struct object *o = typed(c, KIND_ZSET);
+	struct reply *items;
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	reply_str(reply_add(c->out), BYTES("0"));
+	items = reply_add(c->out);
+	items->kind = REPLY_ARRAY;
+	for (size_t i = 0; o && i < o->dict.n; i++)
+		reply_item(items, o->sorted[i], true);
+}
+
 static void cmd_zcount(struct call *c)
 {
 	struct object *o = typed(c, KIND_ZSET);
@@ -650,6 +668,7 @@ static const struct {
 	{ "HKEYS", 2, cmd_hkeys }, { "HGETALL", 2, cmd_hgetall }, { "HSCAN", 3, cmd_hscan },
 	{ "ZADD", 4, cmd_zadd }, { "ZREM", 3, cmd_zrem }, { "ZSCORE", 3, cmd_zscore },
 	{ "ZCARD", 2, cmd_zcard }, { "ZRANGE", 4, cmd_zrange }, { "ZCOUNT", 4, cmd_zcount },
+	{ "ZSCAN", 3, cmd_zscan },
 	{ "ZRANGEBYSCORE", 4, cmd_zrangebyscore }, { "PUBLISH", 3, cmd_publish },
 };
 

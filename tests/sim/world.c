@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "ledger.h"
 
-#define APP_END		(15 * USEC_PER_SEC)
-#define FAULTS_END	(18 * USEC_PER_SEC)
-#define REST		(60 * USEC_PER_SEC)
-#define FAULT_EVERY	(100 * USEC_PER_MSEC)
+#define APP_MS		12000
+#define FAULTS_MORE	(3 * USEC_PER_SEC)	/* than the application */
+#define REST		(78 * USEC_PER_SEC)	/* after the faults */
+#define IDLE		(10 * USEC_PER_SEC)	/* at the end of it */
+#define STEPS		3000000			/* more is a loop without end */
 
 /* The wires: a heap of what will happen, earliest first. */
 struct wire {
@@ -53,12 +55,13 @@ void at(struct world *w, usec_t when, happening *f, void *arg)
 	at_owned(w, when, f, arg, NULL);
 }
 
-static bool next(struct wire_queue *q, struct wire *out)
+/* The first before `end`. */
+static bool next(struct wire_queue *q, usec_t end, struct wire *out)
 {
 	struct wire last;
 	size_t i = 0;
 
-	if (q->n == 0)
+	if (q->n == 0 || q->heap[0].when >= end)
 		return false;
 	*out = q->heap[0];
 	last = q->heap[--q->n];
@@ -78,30 +81,35 @@ static bool next(struct wire_queue *q, struct wire *out)
 
 /* Chance ------------------------------------------------------------------ */
 
-uint64_t rnd(struct world *w)
+uint64_t below(struct world *w, enum stream s, uint64_t n)
 {
-	uint64_t x = w->seed += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t x = w->streams[s] += UINT64_C(0x9e3779b97f4a7c15);
 
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
+	x ^= x >> 31;
+	return n ? x % n : 0;
 }
 
-uint64_t below(struct world *w, uint64_t n)
+bool strikes(struct world *w, enum fault kind)
 {
-	return n ? rnd(w) % n : 0;
+	bool hit = w->now < w->faults_end && below(w, FAULT, 1000) < w->chances[kind];
+
+	if (hit)
+		w->struck |= 1u << kind;
+	return hit;
 }
 
-bool chance(struct world *w, unsigned in_thousand)
+bool struck(const struct world *w, enum fault kind)
 {
-	return w->now < w->faults_end && in_thousand && below(w, 1000) < in_thousand;
+	return w->struck & 1u << kind;
 }
 
 void trace(const struct world *w, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!w->trace)
+	if (!w->conf.trace)
 		return;
 	printf("%10.6f  ", (double)w->now / USEC_PER_SEC);
 	va_start(ap, fmt);
@@ -110,17 +118,56 @@ void trace(const struct world *w, const char *fmt, ...)
 	putchar('\n');
 }
 
-int64_t redis_us(const struct world *w)
+void complain(struct world *w, const char *fmt, ...)
 {
-	return EPOCH + w->now;
+	va_list ap;
+
+	w->broken = true;
+	if (w->conf.quiet)
+		return;
+	printf("%10.6f  BROKEN: ", (double)w->now / USEC_PER_SEC);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	putchar('\n');
 }
 
-/* The servers ------------------------------------------------------------- */
+/* Redis ---------------------------------------------------------------------- */
+
+int64_t redis_us(struct world *w)
+{
+	int64_t us = EPOCH + w->now + w->clock_step;
+
+	if (us > w->latest)
+		w->latest = us;
+	return us;
+}
+
+int64_t redis_ms(struct world *w)
+{
+	return redis_us(w) / 1000;
+}
+
+void command(struct world *w, unsigned db, size_t argc, const struct bytes *argv,
+	     struct reply *r)
+{
+	char number[16];
+	const struct bytes select[] = { BYTES("SELECT"), bytes_str(number) };
+
+	snprintf(number, sizeof number, "%u", db);
+	store_set_time(w->store, redis_us(w));
+	store_begin(w->store);
+	store_call(w->store, 2, (struct bytes[]){ select[0], bytes_str(number) }, r);
+	reply_clear(r);
+	store_call(w->store, argc, argv, r);
+}
 
 static void on_publish(void *arg, struct bytes channel, struct bytes message)
 {
 	struct world *w = arg;
 
+	if (bytes_starts(channel, BYTES("__keyevent@0__:expired")))
+		ledger_expired(w->ledger, message);
 	for (size_t i = 0; i < w->ninstances; i++)
 		instance_publish(w->instances[i], channel, message);
 }
@@ -129,116 +176,50 @@ static void active_expiry(struct world *w, void *arg)
 {
 	(void)arg;
 	store_set_time(w->store, redis_us(w));
-	store_expire(w->store, (size_t)below(w, 5));
-	if (w->now < REST)
-		at(w, w->now + 100 * USEC_PER_MSEC, active_expiry, NULL);
-}
-
-static void take_snapshot(struct world *w, void *arg)
-{
-	(void)arg;
-	store_free(w->snapshot);
-	w->snapshot = store_clone(w->store);
-	w->snapshot_at = w->now;
-	if (w->now < w->faults_end)
-		at(w, w->now + (usec_t)below(w, USEC_PER_SEC), take_snapshot, NULL);
-}
-
-static void fail_over(struct world *w)
-{
-	trace(w, "failover: back to %.6f", (double)w->snapshot_at / USEC_PER_SEC);
-	for (size_t i = 0; i < w->ninstances; i++) {
-		instance_cut(w->instances[i]);
-		instance_deafen(w->instances[i]);
-	}
-	store_free(w->store);
-	w->store = store_clone(w->snapshot);
-	store_set_time(w->store, redis_us(w));
-	ledger_failed_over(w->ledger, EPOCH + w->snapshot_at);
-}
-
-static void memory_again(struct world *w, void *arg)
-{
-	(void)arg;
-	trace(w, "memory again");
-	store_set_oom(w->store, false);
-}
-
-static void strike(struct world *w, void *arg)
-{
-	struct instance *i = w->instances[below(w, w->ninstances)];
-	const struct faults *f = &w->faults;
-
-	(void)arg;
-	if (chance(w, f->cut))
-		instance_cut(i);
-	if (chance(w, f->deaf))
-		instance_deafen(i);
-	if (chance(w, f->crash))
-		instance_crash(i);
-	if (chance(w, f->leave))
-		instance_stop(i);
-	if (chance(w, f->freeze))
-		instance_freeze(i, (usec_t)below(w, 6 * USEC_PER_SEC));
-	if (chance(w, f->failover))
-		fail_over(w);
-	if (chance(w, f->oom)) {
-		trace(w, "out of memory");
-		store_set_oom(w->store, true);
-		at(w, w->now + (usec_t)below(w, 2 * USEC_PER_SEC), memory_again, NULL);
-	}
-	if (chance(w, f->kafka_down))
-		kafka_fake_down(w->kafka, (usec_t)below(w, 5 * USEC_PER_SEC));
-	if (chance(w, f->no_topic))
-		kafka_fake_miss(w->kafka, (usec_t)below(w, 5 * USEC_PER_SEC));
-	if (w->now < w->faults_end)
-		at(w, w->now + FAULT_EVERY, strike, NULL);
+	store_expire(w->store, (size_t)below(w, WIRE, 5));
+	at(w, w->now + 100 * USEC_PER_MSEC, active_expiry, NULL);
 }
 
 static void application(struct world *w, void *arg)
 {
 	(void)arg;
-	ledger_act(w->ledger);
-	if (w->now < APP_END)
-		at(w, w->now + (usec_t)below(w, 60 * USEC_PER_MSEC), application, NULL);
+	app_act(w->app);
+	if (w->now < w->app_end)
+		at(w, w->now + (usec_t)below(w, APP, 50 * USEC_PER_MSEC), application, NULL);
 }
 
-/* Each run has some kinds of faults, and few have all. */
-static void choose_faults(struct world *w)
-{
-	unsigned *f = (unsigned *)&w->faults;
-	static const struct faults most = {
-		.cut = 60, .deaf = 60, .unheard = 500, .crash = 30, .freeze = 20, .leave = 20,
-		.failover = 15, .oom = 20, .refuse = 50, .kafka_down = 20, .retry = 50,
-		.maybe = 50, .no_topic = 20, .poison = 30,
-	};
+/* The world ------------------------------------------------------------------ */
 
-	for (size_t i = 0; i < sizeof most / sizeof(unsigned); i++)
-		if (below(w, 3) == 0)
-			f[i] = (unsigned)below(w, 1 + ((const unsigned *)&most)[i]);
-}
-
-struct world *world_new(uint64_t seed, bool tracing)
+struct world *world_new(const struct world_conf *conf)
 {
 	struct world *w = mem_alloc(1, sizeof *w);
+	size_t by_chance;
 
-	w->seed = seed;
-	w->trace = tracing;
-	w->faults_end = FAULTS_END;
+	w->conf = *conf;
+	for (size_t i = 0; i < STREAMS; i++)
+		w->streams[i] = conf->seed * STREAMS + i;
+	for (size_t i = 0; i < STREAMS; i++)	/* far apart, whatever the seed */
+		w->streams[i] = below(w, i, 0) + w->streams[i] * UINT64_C(0xd1342543de82ef95);
+	w->app_end = (conf->app_ms ? conf->app_ms : APP_MS) * USEC_PER_MSEC;
+	w->faults_end = w->app_end + FAULTS_MORE;
 	w->queue = mem_alloc(1, sizeof *w->queue);
+	w->database = below(w, APP, 2) ? 2 : 0;
 	w->store = store_new(on_publish, w);
 	store_set_time(w->store, redis_us(w));
-	w->host = host_new(below(w, 4) ? 0x070000 : 0);
+	w->host = host_new(below(w, APP, 4) ? 0x070000 : 0, (int)w->database);
 	w->kafka = kafka_fake_new(w);
 	w->ledger = ledger_new(w);
-	choose_faults(w);
-	w->ninstances = 1 + below(w, INSTANCES);
+	w->app = app_new(w);
+	w->holders = holders_new();
+	w->scripts = script_cache_new();
+	faults_choose(w);
+	by_chance = 1 + below(w, APP, INSTANCES);
+	w->ninstances = conf->instances ? conf->instances : by_chance;
 	for (unsigned i = 0; i < w->ninstances; i++)
 		w->instances[i] = instance_new(w, i);
 	at(w, 1000, application, NULL);
-	at(w, 0, take_snapshot, NULL);
-	at(w, FAULT_EVERY, strike, NULL);
-	at(w, FAULT_EVERY, active_expiry, NULL);
+	at(w, 100 * USEC_PER_MSEC, active_expiry, NULL);
+	faults_start(w);
 	return w;
 }
 
@@ -251,6 +232,10 @@ void world_free(struct world *w)
 	host_free(w->host);
 	kafka_fake_free(w->kafka);
 	ledger_free(w->ledger);
+	app_free(w->app);
+	holders_free(w->holders);
+	holders_free(w->snapshot_holders);
+	script_cache_free(w->scripts);
 	for (size_t i = 0; i < w->queue->n; i++)
 		if (w->queue->heap[i].drop)
 			w->queue->heap[i].drop(w->queue->heap[i].arg);
@@ -259,32 +244,34 @@ void world_free(struct world *w)
 	free(w);
 }
 
-static bool instances_fine(struct world *w, bool at_rest)
-{
-	bool fine = true;
-
-	for (size_t i = 0; i < w->ninstances; i++)
-		fine = instance_check(w->instances[i], at_rest) && fine;
-	return fine;
-}
-
-static void the_end(struct world *w, void *arg)
+static void mark(struct world *w, void *arg)
 {
 	(void)arg;
-	trace(w, "the end");
+	for (size_t i = 0; i < w->ninstances; i++)
+		instance_mark(w->instances[i]);
 }
 
 bool world_run(struct world *w)
 {
+	usec_t end = w->faults_end + REST;
+	size_t steps = 0;
 	struct wire wire;
-	bool fine = true;
 
-	at(w, REST, the_end, NULL);
-	while (fine && w->now < REST && next(w->queue, &wire)) {
+	at(w, end - IDLE, mark, NULL);
+	while (!w->broken && next(w->queue, end, &wire)) {
 		w->now = wire.when;
 		wire.f(w, wire.arg);
-		fine = instances_fine(w, false);
+		for (size_t i = 0; i < w->ninstances; i++)
+			instance_check(w->instances[i]);
+		if (++steps == STEPS)
+			complain(w, "there is no end to what happens");
 	}
+	if (w->broken)
+		return false;
+	w->now = end;
 	store_set_time(w->store, redis_us(w));
-	return instances_fine(w, true) && fine && ledger_check(w->ledger);
+	for (size_t i = 0; i < w->ninstances; i++)
+		instance_check_rest(w->instances[i]);
+	ledger_check(w->ledger);
+	return !w->broken;
 }
