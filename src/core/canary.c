@@ -11,13 +11,13 @@ void canary_subscribed(struct canary *c, bool keys)
 
 void canary_answered(struct canary *c, bool looked)
 {
-	c->word_owed = true;
+	c->answered = true;
 	c->owed += looked && c->keys;
 }
 
 void canary_word(struct canary *c)
 {
-	c->word_owed = false;
+	c->word = true;
 }
 
 void canary_expiry(struct canary *c)
@@ -28,8 +28,10 @@ void canary_expiry(struct canary *c)
 enum canary_verdict canary_tick(struct canary *c)
 {
 	bool complete = c->heard >= c->owed, any = c->owed > 0;
+	bool deaf = c->answered && !c->word;
 
-	if (c->word_owed)
+	c->answered = c->word = false;
+	if (deaf)
 		return CANARY_DEAF;
 	c->owed = c->heard = 0;
 	c->missed = complete ? 0 : c->missed + 1;

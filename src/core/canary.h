@@ -21,7 +21,7 @@
 
 struct canary {
 	bool keys;		/* expiries are subscribed to */
-	bool word_owed;		/* a call was answered, its word not heard */
+	bool answered, word;	/* the last call, and its word: either comes first */
 	unsigned owed, heard;	/* expiries, since the subscription */
 	unsigned missed;	/* intervals in a row without the expiry */
 	bool silent;		/* so many that it was told */

@@ -82,6 +82,19 @@ START_TEST(an_expiry_may_come_before_our_look)
 }
 END_TEST
 
+START_TEST(the_word_may_come_before_the_answer)
+{
+	for (int i = 0; i < 10; i++) {
+		ck_assert_int_eq(canary_tick(&canary), CANARY_FINE);
+		canary_word(&canary);
+		canary_answered(&canary, false);
+	}
+	ck_assert_int_eq(canary_tick(&canary), CANARY_FINE);
+	canary_answered(&canary, false);
+	ck_assert_int_eq(canary_tick(&canary), CANARY_DEAF);
+}
+END_TEST
+
 START_TEST(without_routes_the_word_alone_counts)
 {
 	canary_subscribed(&canary, false);
@@ -101,6 +114,7 @@ int main(void)
 	tcase_add_test(tests, two_expiries_missed_are_told_once);
 	tcase_add_test(tests, one_missed_is_forgiven);
 	tcase_add_test(tests, an_expiry_may_come_before_our_look);
+	tcase_add_test(tests, the_word_may_come_before_the_answer);
 	tcase_add_test(tests, without_routes_the_word_alone_counts);
 	return unit_main("canary", tests);
 }
