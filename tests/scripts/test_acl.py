@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness import scripts
+from harness.redisserver import RedisServer
 
 ACL = Path(__file__).resolve().parents[2] / "etc" / "lapsed.acl"
 
@@ -33,3 +34,14 @@ FSCK_ONLY = {"scan"}
 ])
 def test_every_command_is_allowed(user, names, but):
     assert commands(names) - but - rights(user) == set()
+
+
+def test_redis_takes_the_users(tmp_path, has_functions):
+    if not has_functions:
+        pytest.skip("the sample is for Redis 7.0 and later")
+    lines = [line for line in ACL.read_text().splitlines(True) if line.startswith("user ")]
+    path = tmp_path / "users.acl"
+    path.write_text("".join(lines))
+    with RedisServer(config={"aclfile": path}) as server:
+        users = server.client().execute_command("ACL", "USERS")
+    assert set(users) == {b"app", b"default", b"lapse", b"lapsed"}
