@@ -443,6 +443,8 @@ static void on_hup(struct ev_loop *loop, ev_signal *w, int events)
 	(void)events;
 	if (fresh)
 		conf_reload_diff(d->conf, fresh, &report);
+	log_unfold(d->log, LOG_DAEMON_CONFIG);
+	log_unfold(d->log, LOG_DAEMON_RELOAD);
 	log_conf_notes(d->log, &report);
 	log_begin_about(&l, d->log, LOG_DAEMON_RELOAD, fresh ? LOG_INFO : LOG_ERROR, bytes_none,
 			fresh ? "configuration read again" :

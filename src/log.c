@@ -547,6 +547,21 @@ static void settle(struct log *log, struct fold *folds, size_t n, bool all)
 			report_fold(log, &folds[i]);
 }
 
+static void unfold(struct log *log, struct fold *f, enum log_event event)
+{
+	if (!f->used || f->event != event)
+		return;
+	report_fold(log, f);
+	f->used = false;
+}
+
+void log_unfold(struct log *log, enum log_event event)
+{
+	for (size_t i = 0; i < FOLDS; i++)
+		unfold(log, &log->folds[i], event);
+	unfold(log, &log->whole[event], event);
+}
+
 void log_settle(struct log *log)
 {
 	settle(log, log->folds, FOLDS, false);

@@ -95,6 +95,12 @@ void log_end(struct log_line *l);
  */
 void log_settle(struct log *log);
 
+/*
+ * The next line of `event` is written whatever came before: somebody asks, and
+ * is to get the answer.
+ */
+void log_unfold(struct log *log, enum log_event event);
+
 /* Lines dropped so far because the descriptor did not take them. */
 uint64_t log_dropped(const struct log *log);
 

@@ -238,6 +238,25 @@ START_TEST(subjects_and_events_are_folded_apart)
 }
 END_TEST
 
+START_TEST(what_is_asked_for_is_not_folded)
+{
+	json_t *j;
+
+	write_event(LOG_DAEMON_CONFIG, "a");
+	json_decref(line());
+	write_event(LOG_DAEMON_CONFIG, "a");
+	ck_assert_str_eq(written(), "");
+	log_unfold(log_, LOG_DAEMON_CONFIG);
+	j = line();
+	ck_assert_str_eq(str(j, "event"), "log.repeated");
+	json_decref(j);
+	write_event(LOG_DAEMON_CONFIG, "a");
+	j = line();
+	ck_assert_str_eq(str(j, "event"), "daemon.config");
+	json_decref(j);
+}
+END_TEST
+
 START_TEST(info_is_not_folded)
 {
 	struct log_line l;
@@ -544,6 +563,7 @@ int main(void)
 	tcase_add_test(tc, repeats_are_folded_and_counted);
 	tcase_add_test(tc, a_repeat_that_stays_away_is_told_of_too);
 	tcase_add_test(tc, subjects_and_events_are_folded_apart);
+	tcase_add_test(tests, what_is_asked_for_is_not_folded);
 	tcase_add_test(tc, info_is_not_folded);
 	tcase_add_test(tc, endless_subjects_are_not_endless_lines);
 	tcase_add_test(tc, a_clock_that_jumps_back_ends_the_window);
