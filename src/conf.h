@@ -58,6 +58,9 @@ struct conf {
 	int role;			/* enum conf_role */
 	int64_t park_min_ms;		/* first retry of a parked topic */
 	int64_t park_max_ms;		/* and the longest pause between two */
+	char *dead_topic;		/* for dead letters, or NULL */
+	int64_t max_dead;		/* how many of them; 0: no limit */
+	int drop_dead;			/* 1: beyond it the oldest are dropped */
 	int64_t stats_interval_ms;	/* 0: no stats lines */
 	int mode;			/* enum route_mode, of scheduled events */
 	int log_format;			/* enum log_format */

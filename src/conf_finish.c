@@ -55,6 +55,9 @@ static void check_lapsed(struct conf *c, struct conf_report *report)
 	if (c->grace_ms > c->sweep_interval_ms)
 		SAY(c, report, CONF_WARNING, origin_of(c, SECTION_LAPSED, "grace"),
 		    "grace is longer than sweep_interval: other instances hardly help");
+	if (c->drop_dead && !c->max_dead)
+		SAY(c, report, CONF_WARNING, origin_of(c, SECTION_LAPSED, "drop_dead"),
+		    "drop_dead does nothing without max_dead");
 }
 
 /* Secrets. */
@@ -247,6 +250,7 @@ static void add_route(struct conf *c, const struct conf_route *r, struct conf_re
 		.one_db = r->database >= 0,
 		.db = r->database >= 0 ? (unsigned)r->database : 0,
 		.topic = bytes_str(r->topic),
+		.dead_topic = bytes_str(r->dead_topic),
 		.key = bytes_str(r->key),
 		.copy = r->value,
 		.inferred = (enum route_inferred)r->inferred,
@@ -258,6 +262,9 @@ static void add_route(struct conf *c, const struct conf_route *r, struct conf_re
 	if (!routes_add(c->routes, &route, &e))
 		SAY(c, report, CONF_MISTAKE, &at, "route %s: %s", r->name, e.text);
 	free(patterns);
+	if (r->dead_topic && strcmp(r->dead_topic, r->topic) == 0)
+		SAY(c, report, CONF_WARNING, &at, "route %s has its topic for dead letters as "
+		    "well: what it refuses it will refuse again", r->name);
 	if (!watched(c, r->database))
 		SAY(c, report, CONF_WARNING, &at, "route %s is for database %d, which is not "
 		    "among the watched databases", r->name, (int)r->database);

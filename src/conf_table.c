@@ -35,6 +35,7 @@ static const char *const log_levels[] = {
 	[LOG_DEBUG] = "debug", NULL
 };
 static const char *const values[] = { "none", "copy", NULL };
+static const char *const noyes[] = { "no", "yes", NULL };
 static const char *const inferreds[] = {
 	[ROUTE_EMIT] = "emit", [ROUTE_DROP] = "drop", NULL
 };
@@ -181,6 +182,15 @@ const struct conf_option conf_options[] = {
 	{ SECTION_LAPSED, "park_max", KIND_DURATION, GLOBAL(park_max_ms), "60s",
 	  100, 24 * HOUR, OPTION_RELOAD, NULL, NULL,
 	  "the longest such pause" },
+	{ SECTION_LAPSED, "dead_letter_topic", KIND_TEXT, GLOBAL(dead_topic), NULL,
+	  1, 4096, OPTION_RELOAD, NULL, check_topic,
+	  "the Kafka topic that gets what can't be delivered; none unless set" },
+	{ SECTION_LAPSED, "max_dead", KIND_NUMBER, GLOBAL(max_dead), "0",
+	  0, 1000000000, OPTION_RELOAD, NULL, NULL,
+	  "the most dead letters in Redis before a warning; 0 for no limit" },
+	{ SECTION_LAPSED, "drop_dead", KIND_CHOICE, GLOBAL(drop_dead), "no",
+	  0, 0, OPTION_RELOAD, noyes, NULL,
+	  "whether the oldest dead letters are dropped when there are more" },
 	{ SECTION_LAPSED, "stats_interval", KIND_DURATION, GLOBAL(stats_interval_ms), "10s",
 	  0, 24 * HOUR, OPTION_RELOAD, NULL, NULL,
 	  "the pause between two stats lines in the log; 0 for none" },
@@ -233,6 +243,9 @@ const struct conf_option conf_options[] = {
 	{ SECTION_ROUTE, "topic", KIND_TEXT, ROUTE(topic), NULL,
 	  1, 4096, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_topic,
 	  "the Kafka topic" },
+	{ SECTION_ROUTE, "dead_letter_topic", KIND_TEXT, ROUTE(dead_topic), NULL,
+	  1, 4096, OPTION_RELOAD, NULL, check_topic,
+	  "the topic that gets what can't be delivered; that of [lapsed] unless set" },
 	{ SECTION_ROUTE, "key", KIND_TEXT, ROUTE(key), "{key}",
 	  1, 1024, OPTION_RELOAD, NULL, NULL,
 	  "template of the Kafka key" },

@@ -77,6 +77,7 @@ struct conf_route {
 	unsigned registers;
 	int64_t database;		/* -1: any that is watched */
 	char *topic;
+	char *dead_topic;		/* NULL: the one of [lapsed] */
 	char *key;
 	int value;			/* 0 none, 1 copy */
 	int inferred;			/* enum route_inferred */

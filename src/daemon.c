@@ -147,29 +147,45 @@ static void produced(struct daemon *d, struct entry *e, enum kafka_produced p,
 	}
 }
 
-static enum trigger trigger_of(const struct entry *e, const struct event *ev)
+static enum trigger trigger_of(const struct entry *e)
 {
-	if (e->batch->trigger != TRIGGER_RECOVERY &&
-	    ev->envelope.certainty == CERTAINTY_HEARD)
+	if (e->batch->trigger != TRIGGER_RECOVERY && e->envelope.n > 9 &&
+	    e->envelope.p[9] == CERTAINTY_HEARD)
 		return TRIGGER_EXPIRED;
 	return e->batch->trigger;
 }
 
-static void produce(struct daemon *d, struct entry *e)
+static bool make_message(struct daemon *d, const struct entry *e, struct message *m,
+			 struct err *err)
 {
 	struct event ev;
+
+	if (e->death == DEATH_DYING) {
+		const struct dead_letter l = {
+			e->member, e->envelope, trigger_of(e), bytes_str(e->reason),
+			topic_name(e->topic),
+		};
+
+		event_build_dead(&l, d->conf->routes, &d->event_conf, &d->room, m);
+		return true;
+	}
+	return event_read(&ev, d->conf->routes, e->member, e->envelope, err) &&
+		event_build(&ev, &d->event_conf, trigger_of(e), &d->room, m, err);
+}
+
+static void produce(struct daemon *d, struct entry *e)
+{
 	struct message m;
 	struct err err;
 	const char *error = NULL;
 	bool copy;
 
-	if (!event_read(&ev, d->conf->routes, e->member, e->envelope, &err) ||
-	    !event_build(&ev, &d->event_conf, trigger_of(e, &ev), &d->room, &m, &err)) {
+	if (!make_message(d, e, &m, &err)) {
 		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, err.text, clock_now());
 		return;
 	}
 	/* Only the batch stays in place until the report. */
-	copy = m.value.p != ev.record.payload.p;
+	copy = m.value.p == d->room.value.p;
 	failpoint("produce", ".ask");
 	produced(d, e, kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error),
 		 error);
@@ -402,6 +418,9 @@ static struct bridge_conf bridge_conf(const struct conf *c)
 		.sweep_interval = c->sweep_interval_ms * USEC_PER_MSEC,
 		.park_min = c->park_min_ms * USEC_PER_MSEC,
 		.park_max = c->park_max_ms * USEC_PER_MSEC,
+		.dead_topic = bytes_str(c->dead_topic),
+		.max_dead = (size_t)c->max_dead,
+		.drop_dead = c->drop_dead,
 	};
 }
 

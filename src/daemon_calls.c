@@ -144,28 +144,8 @@ static void args_claim(struct calls *c, const struct ask *ask)
 	}
 }
 
-/* The name under which a dead letter is kept, even when it can't be read. */
-static void arg_ce_id(struct calls *c, const struct entry *e)
-{
-	struct member m;
-	struct envelope env;
-	struct record rec;
-	size_t from = c->text.n;
-
-	if (!member_parse(e->member, &m, NULL)) {
-		percent_encode(e->member, &c->text);
-		buf_str(&c->text, "@0.0");
-	} else if (envelope_unpack(e->envelope, &env, NULL) &&
-		   record_unpack(env.record, &rec, NULL)) {
-		ce_id_write(&m, rec.birth, rec.attempt, &c->text);
-	} else {
-		/* No birth: the due time tells its lives apart. */
-		ce_id_write(&m, (uint64_t)e->due * 1000, 0, &c->text);
-	}
-	arg_text(c, from);
-}
-
-static void args_burials(struct calls *c, const struct batch *b)
+/* And how many dead letters are to be kept. */
+static void args_burials(struct calls *c, const struct batch *b, size_t keep)
 {
 	size_t n = 0;
 
@@ -174,13 +154,16 @@ static void args_burials(struct calls *c, const struct batch *b)
 	arg_int(c, (int64_t)n);
 	for (size_t i = 0; n && i < b->n; i++) {
 		const struct entry *e = &b->entries[i];
+		size_t from = c->text.n;
 
 		if (e->state != ENTRY_BURIED)
 			continue;
 		arg_bytes(c, e->member);
-		arg_ce_id(c, e);
+		event_dead_id(e->member, e->envelope, &c->text);
+		arg_text(c, from);
 		arg_str(c, e->reason);
 	}
+	arg_int(c, (int64_t)keep);
 }
 
 /* The entries that stay, in groups by the batch that they move to. */
@@ -270,7 +253,7 @@ static void args_of(struct calls *c, const struct ask *ask)
 		break;
 	case ASK_SETTLE:
 		arg_int(c, (int64_t)ask->batch->seq);
-		args_burials(c, ask->batch);
+		args_burials(c, ask->batch, ask->keep);
 		args_groups(c, ask->batch);
 		break;
 	case ASK_FORGET:
@@ -365,6 +348,16 @@ static void brought(struct calls *c, struct batch *batch, const redisReply *repl
 	free(members);
 }
 
+static void settled(struct calls *c, struct batch *batch, const redisReply *reply, usec_t now)
+{
+	bool gone = bytes_eq(item(reply, 0), BYTES("gone"));
+
+	if (reply->elements > 2)
+		bridge_dead(c->b, (size_t)item_int(reply, 1), (size_t)item_int(reply, 2),
+			    item(reply, 3));
+	bridge_settled(c->b, batch, gone, now);
+}
+
 static void refused(struct calls *c, const struct pending *p, const redisReply *reply)
 {
 	const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply";
@@ -403,7 +396,7 @@ static void answered(struct calls *c, const struct pending *p, const redisReply 
 		brought(c, p->batch, reply, now);
 		break;
 	case ASK_SETTLE:
-		bridge_settled(c->b, p->batch, bytes_eq(item(reply, 0), BYTES("gone")), now);
+		settled(c, p->batch, reply, now);
 		break;
 	case ASK_FORGET:
 		bridge_forgot(c->b, p->batch, (uint64_t)item_int(reply, 0), now);

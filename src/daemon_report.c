@@ -54,8 +54,9 @@ static void note_topic(struct log *log, const struct note *n)
 
 	if (n->kind == NOTE_PARKED) {
 		log_begin_about(&l, log, LOG_KAFKA_PARKED, LOG_WARN, topic,
-				"topic %s refuses (%s); its events wait in Redis, next try in %lld ms",
-				n->text, n->why, (long long)n->a);
+				"topic %s refuses (%s); its %s in Redis, next try in %lld ms",
+				n->text, n->why, n->b ? "dead letters stay" : "events wait",
+				(long long)n->a);
 		log_int(&l, "retry_ms", n->a);
 	} else if (n->kind == NOTE_UNPARKED) {
 		log_begin_about(&l, log, LOG_KAFKA_UNPARKED, LOG_INFO, topic,
@@ -79,6 +80,34 @@ static void note_buried(struct log *log, const struct note *n)
 			"an event was given up and kept as a dead letter: %s", n->why);
 	log_bytes(&l, "member", bytes_str(n->text));
 	log_str(&l, "reason", n->why);
+	log_end(&l);
+}
+
+static void note_dead(struct log *log, const struct note *n)
+{
+	struct log_line l;
+
+	if (n->kind == NOTE_UNTOLD) {
+		log_begin_about(&l, log, LOG_DEAD_UNTOLD, LOG_WARN, bytes_str(n->text),
+				"topic %s did not take %lld dead letters; they are in Redis only",
+				n->text, (long long)n->a);
+		log_str(&l, "topic", n->text);
+		log_int(&l, "entries", n->a);
+	} else if (n->kind == NOTE_DEAD_MANY) {
+		log_begin(&l, log, LOG_DEAD_MANY,
+			  "there are %lld dead letters, and all are kept; "
+			  "lapse dead list --summary says of what, lapse dead drop throws them away",
+			  (long long)n->a);
+		log_int(&l, "dead", n->a);
+		log_int(&l, "max_dead", n->b);
+	} else {
+		log_begin(&l, log, LOG_DEAD_DROPPED,
+			  "too many dead letters: the oldest %lld dropped, from %s on",
+			  (long long)n->a, n->text);
+		log_int(&l, "dropped", n->a);
+		log_int(&l, "dead", n->b);
+		log_str(&l, "first", n->text);
+	}
 	log_end(&l);
 }
 
@@ -129,6 +158,11 @@ void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 		break;
 	case NOTE_BURIED:
 		note_buried(log, n);
+		break;
+	case NOTE_UNTOLD:
+	case NOTE_DEAD_MANY:
+	case NOTE_DEAD_DROPPED:
+		note_dead(log, n);
 		break;
 	case NOTE_PARKED:
 	case NOTE_UNPARKED:

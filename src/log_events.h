@@ -40,6 +40,9 @@
 	X(KAFKA_PARKED, "kafka.parked", WARN, "a topic refuses; its events wait in Redis") \
 	X(KAFKA_UNPARKED, "kafka.unparked", INFO, "a parked topic takes events again") \
 	X(EVENT_BURIED, "event.buried", ERROR, "an event was given up as a dead letter") \
+	X(DEAD_UNTOLD, "dead.untold", WARN, "a dead-letter topic did not take dead letters") \
+	X(DEAD_MANY, "dead.many", WARN, "there are many dead letters") \
+	X(DEAD_DROPPED, "dead.dropped", WARN, "the oldest dead letters were dropped, as asked for") \
 	X(EVENT_SUSPECT, "event.suspect", WARN, "an event is tried alone because its batch was refused") \
 	X(WINDOW_FULL, "window.full", WARN, "the limit of events in flight is reached") \
 	X(WINDOW_FREE, "window.free", INFO, "there is room in flight again") \

@@ -25,6 +25,10 @@
  *	  +-|---- LATER <-----+   topic refuses
  *	    +-----------------+--------------------> PARKED
  *
+ * Where there is a topic for dead letters, an entry that is to be BURIED is
+ * QUEUED once more, for that topic, as DEATH_DYING.  Whatever becomes of it
+ * there but a resend, it is BURIED then.
+ *
  * The batch owns its bytes: members and envelopes lie in one block, and the
  * producer reads payloads from there, so a batch is freed only when none of
  * its entries is FLYING.
@@ -62,6 +66,14 @@ enum entry_state {
 	ENTRY_LEFT,		/* stays open for whoever adopts it (stop) */
 };
 
+/* What an entry that is given up has to do with a topic for dead letters. */
+enum entry_death {
+	DEATH_PLAIN,		/* nothing, or it lives */
+	DEATH_DYING,		/* it goes there, and is BURIED then */
+	DEATH_TOLD,		/* BURIED, and the topic has it */
+	DEATH_UNTOLD,		/* BURIED; the topic did not take it */
+};
+
 struct entry {
 	struct batch *batch;
 	struct topic *topic;	/* NULL until it is queued */
@@ -70,6 +82,7 @@ struct entry {
 	struct bytes envelope;
 	msec_t due;
 	enum entry_state state;
+	enum entry_death death;
 	bool suspect;		/* was in a refused lot; goes alone */
 	uint64_t park_seq;	/* the parked batch it moves to, 0: none yet */
 	bool park_first;	/* the first of its batch that moves there */
@@ -90,6 +103,7 @@ struct batch {
 	size_t n;
 	size_t undecided;	/* entries without an outcome */
 	size_t flying;		/* entries with the producer */
+	size_t untold;		/* entries that are DEATH_UNTOLD */
 	bool called;		/* a call about it is with Redis */
 	bool resent;		/* it was asked for more than once */
 	bool resettled;		/* so was its settle */

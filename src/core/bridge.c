@@ -21,6 +21,7 @@
 #define HOLD_MAX	(2 * USEC_PER_SEC)
 #define HEARD_KEYS	100000
 #define HEARD_BYTES	(8u << 20)
+#define DEAD_MANY	10000	/* warn from here on, unless max_dead says */
 #define NOTES		64	/* a power of two */
 
 enum stage { STAGE_RUN, STAGE_DRAIN, STAGE_GIVE_UP };
@@ -50,6 +51,7 @@ struct bridge {
 	size_t events, bytes;		/* in flight, reservations included */
 	bool full;
 	bool gap;			/* the next claim tells what a gap hid */
+	size_t dead_told;		/* how many dead letters we last warned of */
 
 	struct ask ask;
 	struct note notes[NOTES];
@@ -274,22 +276,59 @@ static bool untouched(const struct batch *batch)
 	return true;
 }
 
+static bool dying(const struct entry *e)
+{
+	return e->death == DEATH_DYING;
+}
+
+/* Where a dead letter goes besides; empty: nowhere. */
+static struct bytes dead_topic(const struct bridge *b, const struct entry *e)
+{
+	const struct route *route = NULL;
+	struct member m;
+
+	if (member_parse(e->member, &m, NULL) && m.kind != MEMBER_SCHEDULED)
+		route = routes_match(b->routes, m.db, m.name, NULL);
+	return route && route->dead_topic.n ? route->dead_topic : b->conf.dead_topic;
+}
+
+static void note_untold(struct bridge *b, const struct batch *batch)
+{
+	size_t i = 0;
+
+	while (batch->entries[i].death != DEATH_UNTOLD)
+		i++;
+	b->counters.dead_untold += batch->untold;
+	note_text(note_add(b, NOTE_UNTOLD, (int64_t)batch->untold, 0),
+		  dead_topic(b, &batch->entries[i]), NULL);
+}
+
 static void batch_decided(struct bridge *b, struct batch *batch)
 {
 	if (batch->state != BATCH_OPEN || batch->undecided)
 		return;
+	if (batch->untold)
+		note_untold(b, batch);
 	if (untouched(batch))
 		batch_remove(b, batch);
 	else
 		batch_due(b, batch, BATCH_READY);
 }
 
-static void bury(struct bridge *b, struct entry *e, const char *why)
+static void all_decided(struct bridge *b)
 {
-	struct note *n = note_add(b, NOTE_BURIED, 0, 0);
+	struct batch *batch, *next;
 
+	for (batch = b->batches; batch; batch = next) {
+		next = batch->next;
+		batch_decided(b, batch);
+	}
+}
+
+static void note_buried(struct bridge *b, const struct entry *e)
+{
 	b->counters.buried++;
-	note_text(n, e->member, why);
+	note_text(note_add(b, NOTE_BURIED, 0, 0), e->member, e->reason);
 }
 
 /* Everything held is somebody else's now (fenced). */
@@ -381,7 +420,9 @@ static const struct ask *ask_settle(struct bridge *b)
 	}
 	place_entries(b, batch);
 	batch_move(batch, BATCH_SETTLING);
-	return ask_about(b, ASK_SETTLE, batch);
+	ask_about(b, ASK_SETTLE, batch);
+	b->ask.keep = b->conf.drop_dead ? b->conf.max_dead : 0;
+	return &b->ask;
 }
 
 static bool room_or_note(struct bridge *b)
@@ -450,8 +491,10 @@ static const struct ask *ask_claim(struct bridge *b, usec_t now)
 		return NULL;
 	b->reading = batch_add(b, ++b->lease.seq, BATCH_CLAIMED);
 	b->reading->trigger = claims_ask(&b->claims, now);
-	if (b->reading->trigger == TRIGGER_SWEEP)
+	if (b->reading->trigger == TRIGGER_SWEEP) {
 		b->counters.sweeps++;
+		b->compare = true;
+	}
 	return claim_call(b, now);
 }
 
@@ -603,16 +646,26 @@ void bridge_left(struct bridge *b, unsigned life)
 	note_add(b, NOTE_LEFT, b->lease.slot, 0);
 }
 
-/* One entry of a batch that has come; false when its outcome is known. */
+/* A dead letter before it was sent; `topic` hears of it unless it is empty. */
+static void entry_lost(struct bridge *b, struct entry *e, const char *why,
+		       struct bytes topic)
+{
+	e->reason = mem_copy(bytes_str(why));
+	note_buried(b, e);
+	if (topic.n)
+		topics_tell(b->topics, e, topic);
+	else
+		entry_move(e, ENTRY_BURIED);
+}
+
+/* One entry of a batch that has come. */
 static void entry_enter(struct bridge *b, struct entry *e)
 {
 	struct event ev;
 	struct err err;
 
 	if (!event_read(&ev, b->routes, e->member, e->envelope, &err)) {
-		bury(b, e, err.text);
-		e->reason = mem_copy(bytes_str(err.text));
-		entry_move(e, ENTRY_BURIED);
+		entry_lost(b, e, err.text, dead_topic(b, e));
 		return;
 	}
 	e->due = ev.envelope.due;
@@ -740,6 +793,22 @@ void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now
 	settled(b, batch);
 }
 
+void bridge_dead(struct bridge *b, size_t dead, size_t dropped, struct bytes first)
+{
+	size_t many = b->conf.max_dead ? b->conf.max_dead + 1 : DEAD_MANY;
+
+	b->counters.dead_dropped += dropped;
+	if (dropped)
+		note_text(note_add(b, NOTE_DEAD_DROPPED, (int64_t)dropped, (int64_t)dead),
+			  first, NULL);
+	if (dead < many) {
+		b->dead_told = 0;
+	} else if (dead >= 2 * b->dead_told) {
+		b->dead_told = dead;
+		note_add(b, NOTE_DEAD_MANY, (int64_t)dead, (int64_t)b->conf.max_dead);
+	}
+}
+
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now)
 {
 	(void)now;
@@ -818,7 +887,8 @@ struct entry *bridge_next(struct bridge *b, usec_t now)
 
 	if (b->stage == STAGE_GIVE_UP)
 		return NULL;
-	topics_tick(b->topics, now);
+	if (topics_tick(b->topics, now))
+		all_decided(b);
 	e = topics_next(b->topics);
 	if (e)
 		b->counters.produced++;
@@ -843,7 +913,9 @@ static void acknowledged(struct bridge *b, const struct entry *e, usec_t now)
 static void verdict_counted(struct bridge *b, const struct entry *e, enum verdict v,
 			    usec_t now)
 {
-	if (v == VERDICT_ACKED)
+	if (v == VERDICT_ACKED && dying(e))
+		b->counters.dead_told++;
+	else if (v == VERDICT_ACKED)
 		acknowledged(b, e, now);
 	else if (v == VERDICT_RETRY)
 		b->counters.retried++;
@@ -856,10 +928,11 @@ static void verdict_told(struct bridge *b, const struct entry *e, enum topic_new
 {
 	struct note *n;
 
-	if (e->state == ENTRY_BURIED)
-		bury(b, (struct entry *)e, e->reason);
+	if (e->reason && e->death == DEATH_PLAIN)
+		note_buried(b, e);
 	if (news == NEWS_PARKED) {
-		n = note_add(b, NOTE_PARKED, topic_pause(e->topic) / USEC_PER_MSEC, 0);
+		n = note_add(b, NOTE_PARKED, topic_pause(e->topic) / USEC_PER_MSEC,
+			     e->death == DEATH_UNTOLD);
 		note_text(n, topic_name(e->topic), reason);
 	} else if (news == NEWS_UNPARKED) {
 		note_text(note_add(b, NOTE_UNPARKED, 0, 0), topic_name(e->topic), NULL);
@@ -868,20 +941,11 @@ static void verdict_told(struct bridge *b, const struct entry *e, enum topic_new
 	}
 }
 
-static void all_decided(struct bridge *b)
-{
-	struct batch *batch, *next;
-
-	for (batch = b->batches; batch; batch = next) {
-		next = batch->next;
-		batch_decided(b, batch);
-	}
-}
-
 void bridge_verdict(struct bridge *b, struct entry *e, enum verdict v,
 		    const char *reason, usec_t now)
 {
 	struct batch *batch = e->batch;
+	struct bytes dead = bytes_none;
 	enum topic_news news;
 
 	verdict_counted(b, e, v, now);
@@ -895,8 +959,12 @@ void bridge_verdict(struct bridge *b, struct entry *e, enum verdict v,
 		batch_decided(b, batch);
 		return;
 	}
-	news = topics_verdict(b->topics, e, v, reason, now);
+	if (v == VERDICT_REFUSED || v == VERDICT_CULPRIT)
+		dead = dead_topic(b, e);
+	news = topics_verdict(b->topics, e, v, reason, dead.n, now);
 	verdict_told(b, e, news, reason);
+	if (e->state == ENTRY_QUEUED && e->reason && !dying(e))
+		topics_tell(b->topics, e, dead);
 	if (news == NEWS_PARKED)
 		all_decided(b);		/* what waited for the topic is parked too */
 	else

@@ -43,6 +43,9 @@ struct bridge_conf {
 	usec_t grace;		/* how long each rank waits for the one before */
 	usec_t sweep_interval;
 	usec_t park_min, park_max;
+	struct bytes dead_topic;	/* of routes without one; empty: none */
+	size_t max_dead;	/* dead letters before we warn; 0: a default */
+	bool drop_dead;		/* beyond that the oldest are dropped */
 };
 
 /* Calls to Redis ------------------------------------------------------ */
@@ -58,7 +61,8 @@ struct ask {
 	unsigned life;		/* which stay in a slot it is part of */
 	bool deaf;		/* of a renewal: our subscription hears no expiry */
 	bool own;		/* of a renewal: tell our own open batches too */
-	struct batch *batch;	/* of the last five */
+	struct batch *batch;	/* of those that bring or end one */
+	size_t keep;		/* of a settle: so many dead letters; 0: all */
 	size_t limit, bytes;	/* of a claim */
 	msec_t hush, window;	/* of a claim: see claim.lua */
 	const struct heard_key *heard;	/* of a claim; until it is answered */
@@ -97,7 +101,11 @@ enum note_kind {
 	NOTE_ADOPTED,		/* a: entries, b: times adopted; text: <slot>:<seq> */
 	NOTE_GONE,		/* a: entries of the batch, b: lives forgotten */
 	NOTE_BURIED,		/* text: ce_id or member; why: reason */
-	NOTE_PARKED,		/* a: retry in ms; text: topic; why: error */
+	NOTE_UNTOLD,		/* a: dead letters; text: topic that did not take them */
+	NOTE_DEAD_MANY,		/* a: dead letters, b: max_dead */
+	NOTE_DEAD_DROPPED,	/* a: how many, b: are left; text: ce_id of the first */
+	NOTE_PARKED,		/* a: retry in ms, b: 1 if it was for a dead letter;
+				   text: topic; why: error */
 	NOTE_UNPARKED,		/* text: topic */
 	NOTE_SUSPECT,		/* text: topic; why: error */
 	NOTE_FULL,		/* a: events, b: bytes in flight */
@@ -118,8 +126,8 @@ struct note {
 struct bridge;
 
 /*
- * `routes` is borrowed until the next bridge_configure(); `seed` is random,
- * unique to the process, without a colon.
+ * `routes` and `conf->dead_topic` are borrowed until the next
+ * bridge_configure(); `seed` is random, unique to the process, without a colon.
  */
 struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *routes,
 			  const char *seed, usec_t now);
@@ -158,6 +166,11 @@ void bridge_left(struct bridge *b, unsigned life);
 void bridge_brought(struct bridge *b, struct batch *batch,
 		    const struct batch_answer *answer, usec_t now);
 void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now);
+/*
+ * Beside it, when the batch had burials: so many dead letters there are now,
+ * and so many of the oldest, from `first` on, were dropped.
+ */
+void bridge_dead(struct bridge *b, size_t dead, size_t dropped, struct bytes first);
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now);
 void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		    struct batch *batch, enum refusal why, usec_t now);

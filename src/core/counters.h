@@ -22,6 +22,9 @@
 	X(retried, "records produced again after Kafka did not take them") \
 	X(possible_duplicates, "records produced again that Kafka may have taken") \
 	X(buried, "entries given up as dead letters") \
+	X(dead_told, "dead letters that a dead-letter topic took") \
+	X(dead_untold, "dead letters that it did not take") \
+	X(dead_dropped, "dead letters dropped because there were too many") \
 	X(parked_entries, "entries set aside because their topic refuses") \
 	X(adopted_batches, "batches taken over from an instance that is gone") \
 	X(adopted_entries, "entries in them") \

@@ -11,21 +11,32 @@
 
 #define MS_PER_DAY	INT64_C(86400000)
 
+static bool unpack(struct event *e, struct bytes member, struct bytes envelope,
+		   struct err *err)
+{
+	return member_parse(member, &e->member, err) &&
+		envelope_unpack(envelope, &e->envelope, err) &&
+		record_unpack(e->envelope.record, &e->record, err);
+}
+
+/* False for a watched key that has no route. */
+static bool find_route(struct event *e, const struct routes *routes)
+{
+	e->route = NULL;
+	for (size_t i = 0; i < GLOB_CAPTURES; i++)
+		e->captures[i] = bytes_none;
+	if (e->member.kind == MEMBER_SCHEDULED)
+		return true;
+	e->route = routes_match(routes, e->member.db, e->member.name, e->captures);
+	return e->route;
+}
+
 bool event_read(struct event *e, const struct routes *routes,
 		struct bytes member, struct bytes envelope, struct err *err)
 {
-	if (!member_parse(member, &e->member, err) ||
-	    !envelope_unpack(envelope, &e->envelope, err) ||
-	    !record_unpack(e->envelope.record, &e->record, err))
-		return false;
-	e->route = NULL;
-	if (e->member.kind == MEMBER_SCHEDULED) {
-		for (size_t i = 0; i < GLOB_CAPTURES; i++)
-			e->captures[i] = bytes_none;
-		return true;
-	}
-	e->route = routes_match(routes, e->member.db, e->member.name, e->captures);
-	return e->route || err_set(err, "no route matches the key any more");
+	return unpack(e, member, envelope, err) &&
+		(find_route(e, routes) ||
+		 err_set(err, "no route matches the key any more"));
 }
 
 void event_room_clear(struct event_room *room)
@@ -146,8 +157,8 @@ static void attributes_make(const struct event *e, const struct event_conf *conf
 	a->trigger = trigger_name(trigger);
 	a->certainty = certainty_name(e->envelope.certainty);
 	a->type = first_of(r->type, route ? route->type : bytes_none,
-			   route ? BYTES("io.lapsed.expired") :
-			   BYTES("io.lapsed.scheduled"));
+			   e->member.kind == MEMBER_SCHEDULED ?
+			   BYTES("io.lapsed.scheduled") : BYTES("io.lapsed.expired"));
 	a->content_type = first_of(r->content_type,
 				   route ? route->content_type : bytes_none,
 				   BYTES(OCTETS));
@@ -166,8 +177,10 @@ static struct bytes key_make(const struct event *e, struct bytes id,
 	struct template_values v = values_of(e, id);
 	size_t from = text->n;
 
-	if (e->record.key.p || !e->route)
+	if (e->record.key.p || e->member.kind == MEMBER_SCHEDULED)
 		return e->record.key;
+	if (!e->route)		/* a dead letter */
+		return e->member.name;
 	template_write(e->route->key_template, &v, text);
 	return buf_since(text, from);
 }
@@ -307,16 +320,12 @@ static void structured(const struct attributes *a, const struct record *r,
 	header(m, BYTES("content-type"), BYTES(CLOUDEVENT));
 }
 
-bool event_build(const struct event *e, const struct event_conf *conf,
-		 enum trigger trigger, struct event_room *room,
-		 struct message *m, struct err *err)
+/* All but the topic. */
+static void build(const struct event *e, const struct event_conf *conf,
+		  enum trigger trigger, struct event_room *room, struct message *m)
 {
 	struct attributes a;
 
-	m->topic = e->route ? e->route->topic : e->record.topic;
-	if (!topic_valid(m->topic))
-		return err_set(err, m->topic.n ? "the topic is malformed" :
-			       "the record has no topic");
 	buf_reset(&room->text);
 	buf_reset(&room->value);
 	buf_reserve(&room->text, text_bound(e));
@@ -337,5 +346,94 @@ bool event_build(const struct event *e, const struct event_conf *conf,
 		break;
 	}
 	headers_own(m, &e->record);
+}
+
+static struct bytes topic_of(const struct event *e)
+{
+	return e->route ? e->route->topic : e->record.topic;
+}
+
+bool event_build(const struct event *e, const struct event_conf *conf,
+		 enum trigger trigger, struct event_room *room,
+		 struct message *m, struct err *err)
+{
+	m->topic = topic_of(e);
+	if (!topic_valid(m->topic))
+		return err_set(err, m->topic.n ? "the topic is malformed" :
+			       "the record has no topic");
+	build(e, conf, trigger, room, m);
 	return true;
+}
+
+/* Dead letters -------------------------------------------------------- */
+
+void event_dead_id(struct bytes member, struct bytes envelope, struct buf *out)
+{
+	struct event e;
+	bool enveloped = envelope_unpack(envelope, &e.envelope, NULL);
+
+	if (!member_parse(member, &e.member, NULL)) {
+		percent_encode(member, out);
+		buf_str(out, "@0.0");
+	} else if (enveloped && record_unpack(e.envelope.record, &e.record, NULL)) {
+		ce_id_write(&e.member, e.record.birth, e.record.attempt, out);
+	} else {
+		/* No birth: the due time tells its lives apart. */
+		ce_id_write(&e.member, enveloped ? (uint64_t)e.envelope.due * 1000 : 0, 0,
+			    out);
+	}
+}
+
+/* What there is of attributes goes into headers, whatever the mode. */
+static void build_unreadable(const struct dead_letter *l, const struct event_conf *conf,
+			     struct event_room *room, struct message *m)
+{
+	struct buf *text = &room->text;
+	struct envelope env;
+	struct member member;
+	size_t from;
+
+	buf_reset(text);
+	buf_reserve(text, DEAD_ID_MAX(l->member.n) + 3 * l->member.n + EVENT_TIME_LEN);
+	event_dead_id(l->member, l->envelope, text);
+	m->id = buf_view(text);
+	m->key = bytes_none;
+	m->value = l->envelope.p ? l->envelope : bytes_of("", 0);
+	m->nheaders = 0;
+	header(m, BYTES("ce_specversion"), BYTES("1.0"));
+	header(m, BYTES("ce_id"), m->id);
+	header(m, BYTES("ce_source"), conf->source);
+	header(m, BYTES("ce_type"), BYTES("io.lapsed.unreadable"));
+	if (envelope_unpack(l->envelope, &env, NULL)) {
+		m->value = env.record.p ? env.record : bytes_of("", 0);
+		event_time(env.due, text->p + text->n);
+		header(m, BYTES("ce_time"), bytes_of(text->p + text->n, EVENT_TIME_LEN));
+		text->n += EVENT_TIME_LEN;
+	}
+	from = text->n;
+	percent_encode(member_parse(l->member, &member, NULL) ? member.name : l->member, text);
+	header(m, BYTES("ce_subject"), buf_since(text, from));
+	header(m, BYTES("content-type"), BYTES(OCTETS));
+	header(m, BYTES("ce_lapsetrigger"), trigger_name(l->trigger));
+	header(m, BYTES("ce_lapseshard"), conf->shard);
+}
+
+void event_build_dead(const struct dead_letter *l, const struct routes *routes,
+		      const struct event_conf *conf, struct event_room *room,
+		      struct message *m)
+{
+	struct bytes meant = bytes_none;
+	struct event e;
+
+	if (unpack(&e, l->member, l->envelope, NULL)) {
+		find_route(&e, routes);
+		meant = topic_of(&e);
+		build(&e, conf, l->trigger, room, m);
+	} else {
+		build_unreadable(l, conf, room, m);
+	}
+	header(m, BYTES("ce_lapsereason"), l->reason);
+	if (meant.n)
+		header(m, BYTES("ce_lapsetopic"), meant);
+	m->topic = l->topic;
 }

@@ -17,6 +17,10 @@
  * content type says so and the payload is JSON, a string where it is text/ and
  * the payload is UTF-8, and base64 otherwise.  Raw mode has the payload, the
  * content type, `ce_id` (to tell duplicates by) and the event's own headers.
+ *
+ *   member + envelope + reason --event_build_dead--> message
+ *
+ * is the way to a topic for dead letters.
  */
 #ifndef LAPSED_CORE_EVENT_H
 #define LAPSED_CORE_EVENT_H
@@ -35,7 +39,7 @@ enum trigger {			/* what made us claim */
 	TRIGGER_RECOVERY,	/* adopted, or read again */
 };
 
-#define EVENT_HEADERS_MAX	(11 + RECORD_HEADERS_MAX)
+#define EVENT_HEADERS_MAX	(11 + RECORD_HEADERS_MAX + 2)
 
 struct event {
 	struct member member;
@@ -82,6 +86,33 @@ bool event_read(struct event *e, const struct routes *routes,
 bool event_build(const struct event *e, const struct event_conf *conf,
 		 enum trigger trigger, struct event_room *room,
 		 struct message *m, struct err *err) MUST_CHECK;
+
+/* An entry that is given up, for a topic for dead letters. */
+struct dead_letter {
+	struct bytes member, envelope;
+	enum trigger trigger;
+	struct bytes reason;
+	struct bytes topic;	/* the one for dead letters */
+};
+
+/*
+ * Makes the message for that topic: the one of event_build(), though there may
+ * be no route or no topic, and behind its headers `ce_lapsereason` and, where
+ * it is known, `ce_lapsetopic`, which it was meant for.  What can't be read has
+ * the bytes of its record, or of its envelope, as value, is of type
+ * io.lapsed.unreadable and in binary mode, and has what else is known of it.
+ * The message borrows from `l`, `conf` and `room`.
+ */
+void event_build_dead(const struct dead_letter *l, const struct routes *routes,
+		      const struct event_conf *conf, struct event_room *room,
+		      struct message *m);
+
+/*
+ * Adds the name under which a dead letter is kept: its ce_id, or what comes
+ * nearest to one when it can't be read, at most DEAD_ID_MAX bytes.
+ */
+#define DEAD_ID_MAX(member_len)	(3 * (member_len) + CE_ID_MAX)
+void event_dead_id(struct bytes member, struct bytes envelope, struct buf *out);
 
 void event_room_clear(struct event_room *room);
 

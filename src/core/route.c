@@ -95,6 +95,7 @@ static void route_free(struct route *r)
 	free((struct bytes *)r->patterns);
 	free((char *)r->name.p);
 	free((char *)r->topic.p);
+	free((char *)r->dead_topic.p);
 	free((char *)r->key.p);
 	free((char *)r->content_type.p);
 	free((char *)r->type.p);
@@ -134,6 +135,7 @@ static struct route *route_copy(const struct route *from)
 	r->patterns = patterns;
 	r->name = copy(from->name);
 	r->topic = copy(from->topic);
+	r->dead_topic = copy(from->dead_topic);
 	r->key = copy(from->key);
 	r->content_type = copy(from->content_type);
 	r->type = copy(from->type);
@@ -175,6 +177,9 @@ static bool route_check(const struct routes *rs, const struct route *r,
 	if (!topic_valid(r->topic))
 		return err_set(err, "topic: %s", r->topic.n ?
 			       "1 to 249 of A-Za-z0-9._- are allowed" : "missing");
+	if (r->dead_topic.n && !topic_valid(r->dead_topic))
+		return err_set(err, "dead-letter topic: "
+			       "1 to 249 of A-Za-z0-9._- are allowed");
 	*key = template_new(r->key.n ? r->key : BYTES("{key}"), wildcards, &why);
 	return *key || err_set(err, "key: %s", why.text);
 }

@@ -44,6 +44,7 @@ struct route {
 	bool one_db;		/* only keys of database `db`; else of any */
 	unsigned db;
 	struct bytes topic;
+	struct bytes dead_topic;	/* for what Kafka refuses; empty: the default */
 	struct bytes key;	/* template of the Kafka key; empty: {key} */
 	bool copy;		/* the value is copied */
 	enum route_inferred inferred;

@@ -210,12 +210,35 @@ static struct topic *ring_take(struct topics *ts)
 	return t;
 }
 
+/* Not for PARKED, which counts until it is placed. */
+static void over(struct entry *e, enum entry_state state)
+{
+	entry_move(e, state);
+	e->topic->entries--;
+}
+
+static void bury_untold(struct entry *e)
+{
+	e->death = DEATH_UNTOLD;
+	e->batch->untold++;
+	over(e, ENTRY_BURIED);
+}
+
+/* Its topic does not flow: it waits in Redis. */
+static void set_aside(struct entry *e)
+{
+	if (e->death == DEATH_DYING)
+		bury_untold(e);
+	else
+		entry_move(e, ENTRY_PARKED);
+}
+
 static void queue_for(struct topics *ts, struct entry *e)
 {
 	struct topic *t = e->topic;
 
 	if (t->state == TOPIC_PARKED) {
-		entry_move(e, ENTRY_PARKED);
+		set_aside(e);
 		return;
 	}
 	queue_put(e->suspect ? &t->suspects : &t->ready, e);
@@ -231,9 +254,20 @@ void topics_enter(struct topics *ts, struct entry *e, struct bytes name)
 	t->entries++;
 	/* Only what was read again for it takes part in a trial. */
 	if (t->state == TOPIC_TRIAL && e->batch->source != BATCH_FETCHED)
-		entry_move(e, ENTRY_PARKED);
+		set_aside(e);
 	else
 		queue_for(ts, e);
+}
+
+void topics_tell(struct topics *ts, struct entry *e, struct bytes name)
+{
+	assert(e->reason && e->death == DEATH_PLAIN);
+	if (e->topic)
+		e->topic->entries--;
+	e->topic = NULL;
+	e->suspect = false;
+	e->death = DEATH_DYING;
+	topics_enter(ts, e, name);
 }
 
 /* What of this topic may go now. */
@@ -291,19 +325,12 @@ void topics_back(struct topics *ts, struct entry *e)
 	ring_add(ts, e->topic);
 }
 
-/* Not for PARKED, which counts until it is placed. */
-static void over(struct entry *e, enum entry_state state)
-{
-	entry_move(e, state);
-	e->topic->entries--;
-}
-
 static void park_queue(struct queue *q)
 {
 	struct entry *e;
 
 	while ((e = queue_take(q)))
-		entry_move(e, ENTRY_PARKED);
+		set_aside(e);
 }
 
 static enum topic_news park(struct topics *ts, struct entry *e, usec_t now)
@@ -311,7 +338,7 @@ static enum topic_news park(struct topics *ts, struct entry *e, usec_t now)
 	struct topic *t = e->topic;
 	bool news = t->state != TOPIC_PARKED;
 
-	entry_move(e, ENTRY_PARKED);
+	set_aside(e);
 	park_queue(&t->ready);
 	park_queue(&t->suspects);
 	if (!news)
@@ -347,60 +374,85 @@ static enum topic_news flows(struct topics *ts, struct topic *t)
 	return NEWS_UNPARKED;
 }
 
-static enum topic_news refused(struct topics *ts, struct entry *e, bool certain,
-			       const char *reason)
+static enum topic_news acked(struct topics *ts, struct entry *e)
+{
+	if (e->death == DEATH_DYING) {
+		e->death = DEATH_TOLD;
+		over(e, ENTRY_BURIED);
+	} else {
+		over(e, ENTRY_DONE);
+	}
+	return flows(ts, e->topic);
+}
+
+/* It can't be delivered; a topic that refuses one is there. */
+static enum topic_news give_up(struct topics *ts, struct entry *e, const char *reason,
+			       bool tell)
 {
 	struct topic *t = e->topic;
 
-	if (certain) {
-		e->reason = mem_copy(bytes_str(reason ? reason : "refused"));
-		over(e, ENTRY_BURIED);
-		return flows(ts, t);	/* a topic that refuses one is there */
+	if (e->death == DEATH_DYING) {
+		bury_untold(e);
+		return flows(ts, t);
 	}
+	e->reason = mem_copy(bytes_str(reason ? reason : "refused"));
+	if (tell)
+		entry_move(e, ENTRY_QUEUED);
+	else
+		over(e, ENTRY_BURIED);
+	return flows(ts, t);
+}
+
+static enum topic_news suspect(struct topics *ts, struct entry *e)
+{
 	e->suspect = true;
 	entry_move(e, ENTRY_QUEUED);
-	queue_put(&t->suspects, e);
-	ring_add(ts, t);
+	queue_put(&e->topic->suspects, e);
+	ring_add(ts, e->topic);
 	return NEWS_SUSPECT;
 }
 
 enum topic_news topics_verdict(struct topics *ts, struct entry *e, enum verdict v,
-			       const char *reason, usec_t now)
+			       const char *reason, bool tell, usec_t now)
 {
 	bool alone = e->topic->alone;
 
 	landed(ts, e);
 	switch (v) {
 	case VERDICT_ACKED:
-		over(e, ENTRY_DONE);
-		return flows(ts, e->topic);
+		return acked(ts, e);
 	case VERDICT_RETRY:
 	case VERDICT_MAYBE:
 		later(ts, e, now);
 		return NEWS_NONE;
-	case VERDICT_CULPRIT:
-		return refused(ts, e, true, reason);
 	case VERDICT_REFUSED:
-		return refused(ts, e, e->suspect && alone, reason);
+		if (!e->suspect || !alone)
+			return suspect(ts, e);
+		return give_up(ts, e, reason, tell);
+	case VERDICT_CULPRIT:
+		return give_up(ts, e, reason, tell);
 	case VERDICT_NO_TOPIC:
 		return park(ts, e, now);
 	}
 	return NEWS_NONE;
 }
 
-void topics_tick(struct topics *ts, usec_t now)
+bool topics_tick(struct topics *ts, usec_t now)
 {
 	struct entry *e, *next;
+	bool outcome = false;
 
 	if (!ts->later || now < ts->later_at)
-		return;
+		return false;
 	e = ts->later;
 	ts->later = ts->later_tail = NULL;
 	for (; e; e = next) {
 		next = e->next;
 		entry_move(e, ENTRY_QUEUED);
 		queue_for(ts, e);
+		outcome |= entry_over(e);
 	}
+	return outcome;
 }
 
 static void parked_add(struct topics *ts, struct topic *t, uint64_t seq, size_t n)

@@ -20,6 +20,9 @@
  * topic then stands still but for one suspect at a time; whoever is refused
  * while flying alone is buried, and its neighbours go on.
  *
+ * A topic for dead letters is one like others, but nothing waits for it: what
+ * it refuses, or would have to be parked for, is buried at once.
+ *
  * Entries are borrowed; the outcome is in the entry's state.
  */
 #ifndef LAPSED_CORE_TOPICS_H
@@ -71,12 +74,24 @@ void topics_enter(struct topics *ts, struct entry *e, struct bytes name);
 struct entry *topics_next(struct topics *ts);
 void topics_back(struct topics *ts, struct entry *e);
 
-/* `reason` is for a burial. */
+/*
+ * `reason` is for a burial.  With `tell` an entry that is to be buried has its
+ * reason but is QUEUED and in no queue, which obliges to topics_tell().
+ */
 enum topic_news topics_verdict(struct topics *ts, struct entry *e, enum verdict v,
-			       const char *reason, usec_t now);
+			       const char *reason, bool tell, usec_t now);
 
-/* Queues what has waited long enough; when to call it again. */
-void topics_tick(struct topics *ts, usec_t now);
+/*
+ * Queues an entry that has a reason to be buried for `name`, a topic for dead
+ * letters, as DEATH_DYING; or buries it at once.
+ */
+void topics_tell(struct topics *ts, struct entry *e, struct bytes name);
+
+/*
+ * Queues what has waited long enough; when to call it again.  True when there
+ * was an outcome, since a topic refuses meanwhile.
+ */
+bool topics_tick(struct topics *ts, usec_t now);
 usec_t topics_deadline(const struct topics *ts);
 
 /*

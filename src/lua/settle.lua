@@ -5,12 +5,17 @@
 -- are buried or parked.
 --
 -- ARGV: slot, epoch, nonce, seq, number of burials, (member, ce_id, reason)
--- of each, then any number of parked groups: seq of a batch of this slot
+-- of each, how many dead letters to keep (0: all; the oldest go, after a
+-- burial), then any number of parked groups: seq of a batch of this slot
 -- (new, or one parked for the same topic), topic, retry ms, count, members.  A
 -- group without a topic is what a stopping instance has not got delivered: it
 -- stays open under its new seq, to be adopted.
 -- Answer: `settled`, or `gone` when the batch is not there (settled before,
--- or lost by a failover; the daemon then asks for `forget`).
+-- or lost by a failover; the daemon then asks for `forget`).  After a burial
+-- also how many dead letters there are, how many were dropped, and the ce_id
+-- of the first of them.
+
+local MOST_DROPPED = 1000	-- in one run
 
 -- The writes that a settle will make, with every value read beforehand.
 local function plan(prefix, name, argv)
@@ -24,6 +29,8 @@ local function plan(prefix, name, argv)
 		end
 		i = i + 3
 	end
+	local keep = tonumber(argv[i])
+	i = i + 1
 	while argv[i] do
 		local group = { seq = argv[i], topic = argv[i + 1], retry = argv[i + 2], pairs = {} }
 		local n = tonumber(argv[i + 3])
@@ -37,7 +44,18 @@ local function plan(prefix, name, argv)
 		park[#park + 1] = group
 		i = i + 4 + n
 	end
-	return bury, park
+	return bury, park, keep
+end
+
+-- What to answer of the dead letters, of which `keep` may stay.
+local function trim_dead(prefix, keep)
+	local dead, why = prefix .. ':dead', prefix .. ':why'
+	local n = redis.call('ZCARD', dead)
+	local most = keep > 0 and math.min(n - keep, MOST_DROPPED) or 0
+	local names = most > 0 and redis.call('ZRANGE', dead, 0, int(most - 1)) or {}
+	in_pieces('HDEL', why, names)
+	in_pieces('ZREM', dead, names)
+	return { 'settled', int(n - #names), int(#names), names[1] }
 end
 
 -- The parked batch may hold an earlier life of the same id or key, which must
@@ -65,7 +83,7 @@ local function lapse_settle(keys, argv)
 		return { 'gone' }
 	end
 	local ms = int(math.floor(now_us() / 1000))
-	local bury, park = plan(prefix, name, argv)
+	local bury, park, keep = plan(prefix, name, argv)
 	if #bury > 0 or #park > 0 then
 		first_writes(prefix, name)
 		redis.call('UNLINK', prefix .. ':b:')
@@ -93,5 +111,8 @@ local function lapse_settle(keys, argv)
 	end
 	redis.call('UNLINK', prefix .. ':b:' .. name)
 	redis.call('HDEL', prefix .. ':open', name)
+	if #bury > 0 then
+		return trim_dead(prefix, keep)
+	end
 	return { 'settled' }
 end

@@ -129,13 +129,13 @@ class Daemon:
         burials = []
         for member, ce_id in members:
             burials += [member, ce_id, reason]
-        answer = self.call("settle", *self.fence, self.seq, len(members), *burials)
-        assert answer == [b"settled"]
+        answer = self.call("settle", *self.fence, self.seq, len(members), *burials, 0)
+        assert answer[0] == b"settled"
 
     def park(self, topic, members, retry_ms):
         batch, self.seq = self.seq, self.seq + 1
         group = [self.seq, topic, retry_ms, len(members), *members]
-        answer = self.call("settle", *self.fence, batch, 0, *group)
+        answer = self.call("settle", *self.fence, batch, 0, 0, *group)
         assert answer == [b"settled"]
 
 

@@ -52,6 +52,25 @@ static void message_check(const struct event *e, enum route_mode scheduled,
 		FUZZ_CHECK(bytes_eq(m->value, e->record.payload));
 }
 
+/* Whatever it is, there is a message of it for a topic for dead letters. */
+static void dead_check(struct bytes member, struct bytes envelope,
+		       const struct routes *routes, const struct event_conf *conf)
+{
+	const struct dead_letter l = {
+		member, envelope, TRIGGER_SWEEP, BYTES("why"), BYTES("dead"),
+	};
+	static struct event_room room;
+	static struct message m;
+
+	event_build_dead(&l, routes, conf, &room, &m);
+	FUZZ_CHECK(bytes_eq(m.topic, l.topic));
+	FUZZ_CHECK(m.value.p);
+	FUZZ_CHECK(m.id.n && m.id.n <= DEAD_ID_MAX(member.n));
+	FUZZ_CHECK(m.nheaders <= EVENT_HEADERS_MAX);
+	for (size_t i = 0; i < m.nheaders; i++)
+		FUZZ_CHECK(m.headers[i].value.p);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct event_conf conf = {
@@ -71,5 +90,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (event_read(&event, routes, member, envelope, &err) &&
 	    event_build(&event, &conf, TRIGGER_SWEEP, &room, &message, &err))
 		message_check(&event, conf.mode, &message);
+	dead_check(member, envelope, routes, &conf);
 	return 0;
 }

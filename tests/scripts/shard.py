@@ -158,16 +158,20 @@ class Instance:
         (entry,) = self.claim(*heard, **options).entries.items()
         return entry
 
-    def settle(self, seq=None, bury=(), groups=()):
-        """bury: (member, ce_id, reason); groups: (seq, topic, retry, members)"""
+    def settle(self, seq=None, bury=(), groups=(), keep=0):
+        """
+        bury: (member, ce_id, reason); groups: (seq, topic, retry, members).  The
+        answer's first word; `said` is all of it.
+        """
         args = [self.seq if seq is None else seq, len(bury)]
         for burial in bury:
             args += burial
+        args.append(keep)
         for to, topic, retry, members in groups:
             args += [to, topic, retry, len(members), *members]
             self.seq = max(self.seq, to)
-        (word,) = self.call("settle", *args)
-        return word
+        self.said = self.call("settle", *args)
+        return self.said[0]
 
     def adopt(self, slot, seq):
         mine = self.seq + 1

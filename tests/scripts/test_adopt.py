@@ -38,7 +38,7 @@ def test_the_late_owner_is_fenced_before_the_first_batch_moves(shard, late, heir
     lose(shard, late)
     heir.adopt(0, 1)
     assert held(shard)[0] == (b"2", b"", b"2")
-    for call in (("settle", 2, 0), ("claim", 3, 10, 1000, 0, 0), ("renew", LEASE), ("leave",)):
+    for call in (("settle", 2, 0, 0), ("claim", 3, 10, 1000, 0, 0), ("renew", LEASE), ("leave",)):
         late.fenced(*call)
     again = shard.join("late2")
     assert again.fence == [0, 3, "late2"] and again.left_open == [b"0:2"]

@@ -58,7 +58,7 @@ def everything(world, caller):
     world.pass_by(max(world.now(), *(d for d in world.due().values() if d < world.now() + 1000)))
     yield call("claim", *fence, 1, 100, 100000, 0, 1000, "k:4:x", 0)
     yield call("claim", *fence, 1, 100, 100000, 0, 1000)
-    yield call("settle", *fence, 1, 1, "s:a", "id", "r", 2, "t", 1, 1, "k:4:x")
+    yield call("settle", *fence, 1, 1, "s:a", "id", "r", 0, 2, "t", 1, 1, "k:4:x")
     yield call("renew", *fence, LEASE)
     yield call("forget", *fence, "s:zz", 1, 1)
     yield call("adopt", *fence, 3, 0, 2)

@@ -106,6 +106,63 @@ def test_a_thousand_burials(shard, instance):
     assert shard.client.zcard(shard.name("dead")) == 1000
 
 
+# -- a limit of dead letters
+
+
+def bury_all(shard, instance, *ids, keep=0):
+    batch_of(shard, instance, *ids)
+    assert instance.settle(bury=[(f"s:{i}", f"id-{i}", "r") for i in ids], keep=keep) == b"settled"
+    return instance.said[1:]
+
+
+def dead(shard):
+    """The ce_ids, the oldest first, of which each has its obituary."""
+    names = shard.client.zrange(shard.name("dead"), 0, -1)
+    assert set(shard.client.hkeys(shard.name("why"))) == set(names)
+    return names
+
+
+def test_the_answer_tells_how_many_are_dead(shard, instance):
+    assert bury_all(shard, instance, "a", "b") == [b"2", b"0"]
+    assert bury_all(shard, instance, "c") == [b"3", b"0"]
+    batch_of(shard, instance, "d")
+    instance.settle()
+    assert instance.said == [b"settled"]
+
+
+def test_the_oldest_beyond_the_limit_are_dropped(shard, instance):
+    for id in "abc":
+        bury_all(shard, instance, id)
+        shard.pass_by(shard.now())
+    assert bury_all(shard, instance, "d", keep=4) == [b"4", b"0"]
+    shard.pass_by(shard.now())
+    assert bury_all(shard, instance, "e", keep=3) == [b"3", b"2", b"id-a"]
+    assert dead(shard) == [b"id-c", b"id-d", b"id-e"]
+
+
+def test_more_burials_than_may_be_kept(shard, instance):
+    assert bury_all(shard, instance, "a", "b", "c", keep=1) == [b"1", b"2", b"id-a"]
+    assert dead(shard) == [b"id-c"]
+
+
+def test_without_a_burial_nothing_is_dropped(shard, instance):
+    bury_all(shard, instance, "a", "b")
+    batch_of(shard, instance, "c")
+    instance.settle(keep=1)
+    assert instance.said == [b"settled"]
+    assert len(dead(shard)) == 2
+
+
+def test_a_run_drops_a_thousand_at_most(shard, instance):
+    names = {f"old-{n:04}": n for n in range(2500)}
+    shard.client.zadd(shard.name("dead"), names)
+    shard.client.hset(shard.name("why"), mapping=dict.fromkeys(names, "x"))
+    assert bury_all(shard, instance, "a", keep=10) == [b"1501", b"1000", b"old-0000"]
+    assert bury_all(shard, instance, "b", keep=10) == [b"502", b"1000", b"old-1000"]
+    assert bury_all(shard, instance, "c", keep=10) == [b"10", b"493", b"old-2000"]
+    assert dead(shard)[-3:] == [b"id-a", b"id-b", b"id-c"]
+
+
 # -- parking
 
 

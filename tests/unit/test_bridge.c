@@ -20,18 +20,20 @@ static usec_t now;
 static struct buf store;
 static const char *const ids[] = { "s:a", "s:b", "s:c", "s:d" };
 
+static const struct bridge_conf conf = {
+	.listens = true, .sweeps = true, .max_events = 8, .max_bytes = 1 << 20,
+	.claim_limit = 4, .lease = TERM,
+	.grace = 50 * USEC_PER_MSEC, .sweep_interval = 30 * USEC_PER_SEC,
+	.park_min = USEC_PER_SEC, .park_max = 8 * USEC_PER_SEC,
+};
+
 static void setup(void)
 {
-	const struct bridge_conf conf = {
-		.listens = true, .sweeps = true, .max_events = 8, .max_bytes = 1 << 20, .claim_limit = 4, .lease = TERM,
-		.grace = 50 * USEC_PER_MSEC, .sweep_interval = 30 * USEC_PER_SEC,
-		.park_min = USEC_PER_SEC, .park_max = 8 * USEC_PER_SEC,
-	};
 	const struct bytes pattern = BYTES("order:*");
 	const struct route route = {
 		.name = BYTES("r"), .patterns = &pattern, .npatterns = 1,
 		.registers = ROUTE_APP, .topic = BYTES("orders"), .copy = true,
-		.inferred = ROUTE_DROP,
+		.inferred = ROUTE_DROP, .dead_topic = BYTES("orders-dead"),
 	};
 	struct err err;
 
@@ -453,6 +455,192 @@ START_TEST(giving_up_an_untouched_batch_stays_as_it_is)
 }
 END_TEST
 
+/* With a topic for dead letters that the route does not name. */
+static void tell_dead(size_t max_dead, bool drop)
+{
+	struct bridge_conf c = conf;
+
+	c.dead_topic = BYTES("dead");
+	c.max_dead = max_dead;
+	c.drop_dead = drop;
+	bridge_configure(bridge, &c, routes);
+}
+
+/* The next note of that kind; those before it are gone. */
+static struct note take_note(enum note_kind kind)
+{
+	struct note n;
+
+	while (bridge_note(bridge, &n))
+		if (n.kind == kind)
+			return n;
+	ck_abort_msg("there is no note %d", (int)kind);
+}
+
+/* The next entry, which goes to `topic`. */
+static struct entry *next_for(const char *topic)
+{
+	struct entry *e = bridge_next(bridge, now);
+
+	ck_assert_ptr_nonnull(e);
+	ck_assert_bytes(topic_name(e->topic), bytes_str(topic));
+	return e;
+}
+
+START_TEST(a_dead_letter_is_told_to_its_topic_before_the_settle)
+{
+	struct entry *e;
+	struct batch *b;
+
+	tell_dead(0, false);
+	bring(start(), 2, -1);
+	e = next_for("t");
+	bridge_verdict(bridge, e, VERDICT_CULPRIT, "too large", now);
+	ck_assert_str_eq(take_note(NOTE_BURIED).why, "too large");
+	bridge_verdict(bridge, next_for("t"), VERDICT_ACKED, NULL, now);
+	expect_nothing();
+	ck_assert_ptr_eq(next_for("dead"), e);
+	bridge_verdict(bridge, e, VERDICT_ACKED, NULL, now);
+	b = expect(ASK_SETTLE)->batch;
+	ck_assert_int_eq(b->entries[0].state, ENTRY_BURIED);
+	ck_assert_int_eq(b->entries[1].state, ENTRY_DONE);
+	ck_assert(!noted(NOTE_BURIED));
+	ck_assert_uint_eq(bridge_counters(bridge)->buried, 1);
+	ck_assert_uint_eq(bridge_counters(bridge)->dead_told, 1);
+	ck_assert_uint_eq(bridge_counters(bridge)->acknowledged, 1);
+	ck_assert_uint_eq(bridge_lateness(bridge)->count, 1);
+}
+END_TEST
+
+START_TEST(a_route_has_a_topic_for_dead_letters_of_its_own)
+{
+	const char *const keys[] = { "k:0:order:1" };
+
+	tell_dead(0, false);
+	bring_as(start(), 1, -1, CERTAINTY_FOUND, keys);
+	bridge_verdict(bridge, next_for("orders"), VERDICT_CULPRIT, "why", now);
+	bridge_verdict(bridge, next_for("orders-dead"), VERDICT_ACKED, NULL, now);
+	expect(ASK_SETTLE);
+}
+END_TEST
+
+START_TEST(what_cant_be_read_is_told_too)
+{
+	struct bytes member = BYTES("s:bad"), envelope = BYTES("\001junk");
+	struct batch_answer a = { .redis = REDIS + now, .next = -1, .n = 1,
+				  .members = &member, .envelopes = &envelope };
+
+	tell_dead(0, false);
+	bridge_brought(bridge, start(), &a, now);
+	ck_assert(noted(NOTE_BURIED));
+	expect_nothing();
+	bridge_verdict(bridge, next_for("dead"), VERDICT_ACKED, NULL, now);
+	expect(ASK_SETTLE);
+	ck_assert_uint_eq(bridge_counters(bridge)->buried, 1);
+}
+END_TEST
+
+START_TEST(nothing_waits_for_a_missing_topic_for_dead_letters)
+{
+	struct entry *a, *other;
+	struct note n;
+
+	tell_dead(0, false);
+	bring(start(), 2, -1);
+	a = next_for("t");
+	bridge_verdict(bridge, next_for("t"), VERDICT_CULPRIT, "why", now);
+	other = next_for("dead");
+	bridge_verdict(bridge, a, VERDICT_CULPRIT, "why", now);
+	bridge_verdict(bridge, other, VERDICT_NO_TOPIC, "unknown", now);
+	n = take_note(NOTE_PARKED);
+	ck_assert_str_eq(n.text, "dead");
+	ck_assert_int_eq(n.b, 1);
+	n = take_note(NOTE_UNTOLD);
+	ck_assert_str_eq(n.text, "dead");
+	ck_assert_int_eq(n.a, 2);
+	expect(ASK_SETTLE);
+	ck_assert_uint_eq(bridge_counters(bridge)->buried, 2);
+	ck_assert_uint_eq(bridge_counters(bridge)->dead_untold, 2);
+	ck_assert_uint_eq(bridge_counters(bridge)->parked_entries, 0);
+}
+END_TEST
+
+START_TEST(what_waits_while_its_topic_is_parked_is_settled)
+{
+	struct entry *a;
+	struct batch *b;
+
+	bring(start(), 2, -1);
+	a = bridge_next(bridge, now);
+	bridge_verdict(bridge, bridge_next(bridge, now), VERDICT_RETRY, "later", now);
+	bridge_verdict(bridge, a, VERDICT_NO_TOPIC, "unknown", now);
+	expect_nothing();
+	now = bridge_deadline(bridge, now);
+	ck_assert_ptr_null(bridge_next(bridge, now));
+	b = expect(ASK_SETTLE)->batch;
+	ck_assert_int_eq(b->entries[1].state, ENTRY_PARKED);
+}
+END_TEST
+
+START_TEST(a_dead_letter_that_is_under_way_at_the_stop_is_left)
+{
+	struct entry *e;
+
+	tell_dead(0, false);
+	bring(start(), 1, -1);
+	bridge_verdict(bridge, next_for("t"), VERDICT_CULPRIT, "why", now);
+	e = next_for("dead");
+	bridge_drain(bridge);
+	bridge_give_up(bridge);
+	bridge_verdict(bridge, e, VERDICT_RETRY, "purged", now);
+	expect(ASK_LEAVE);
+}
+END_TEST
+
+START_TEST(many_dead_letters_are_told_once_per_doubling)
+{
+	bridge_dead(bridge, 9999, 0, bytes_none);
+	ck_assert(!noted(NOTE_DEAD_MANY));
+	bridge_dead(bridge, 10000, 0, bytes_none);
+	ck_assert_int_eq(take_note(NOTE_DEAD_MANY).a, 10000);
+	bridge_dead(bridge, 19999, 0, bytes_none);
+	ck_assert(!noted(NOTE_DEAD_MANY));
+	bridge_dead(bridge, 20000, 0, bytes_none);
+	ck_assert(noted(NOTE_DEAD_MANY));
+	bridge_dead(bridge, 100, 0, bytes_none);
+	bridge_dead(bridge, 10000, 0, bytes_none);
+	ck_assert(noted(NOTE_DEAD_MANY));
+}
+END_TEST
+
+START_TEST(a_limit_of_dead_letters_warns_from_there_on)
+{
+	tell_dead(2, false);
+	bridge_dead(bridge, 2, 0, bytes_none);
+	ck_assert(!noted(NOTE_DEAD_MANY));
+	bridge_dead(bridge, 3, 0, bytes_none);
+	ck_assert_int_eq(take_note(NOTE_DEAD_MANY).b, 2);
+}
+END_TEST
+
+START_TEST(beyond_the_limit_the_oldest_are_dropped_where_that_is_asked_for)
+{
+	struct note n;
+
+	bring(start(), 1, -1);
+	report_all(VERDICT_CULPRIT);
+	tell_dead(2, true);
+	ck_assert_uint_eq(expect(ASK_SETTLE)->keep, 2);
+	bridge_dead(bridge, 2, 1, BYTES("s:old@1.0"));
+	n = take_note(NOTE_DEAD_DROPPED);
+	ck_assert_int_eq(n.a, 1);
+	ck_assert_int_eq(n.b, 2);
+	ck_assert_str_eq(n.text, "s:old@1.0");
+	ck_assert(!noted(NOTE_DEAD_MANY));
+	ck_assert_uint_eq(bridge_counters(bridge)->dead_dropped, 1);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("bridge");
@@ -478,5 +666,14 @@ int main(void)
 	tcase_add_test(tests, draining_it_settles_and_leaves);
 	tcase_add_test(tests, giving_up_it_settles_what_was_delivered_and_leaves_the_rest);
 	tcase_add_test(tests, giving_up_an_untouched_batch_stays_as_it_is);
+	tcase_add_test(tests, a_dead_letter_is_told_to_its_topic_before_the_settle);
+	tcase_add_test(tests, a_route_has_a_topic_for_dead_letters_of_its_own);
+	tcase_add_test(tests, what_cant_be_read_is_told_too);
+	tcase_add_test(tests, nothing_waits_for_a_missing_topic_for_dead_letters);
+	tcase_add_test(tests, what_waits_while_its_topic_is_parked_is_settled);
+	tcase_add_test(tests, a_dead_letter_that_is_under_way_at_the_stop_is_left);
+	tcase_add_test(tests, many_dead_letters_are_told_once_per_doubling);
+	tcase_add_test(tests, a_limit_of_dead_letters_warns_from_there_on);
+	tcase_add_test(tests, beyond_the_limit_the_oldest_are_dropped_where_that_is_asked_for);
 	return unit_main("bridge", tests);
 }

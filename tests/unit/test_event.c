@@ -383,13 +383,145 @@ START_TEST(the_largest_event_fits)
 	for (size_t i = 0; i < RECORD_HEADERS_MAX; i++)
 		r.headers[i] = (struct header){ BYTES("n"), BYTES("v") };
 	build(bytes_of(member, 4 + RECORD_NAME_MAX), CERTAINTY_HEARD, r);
-	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX);
+	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX - 2);
 	ck_assert_uint_eq(message.key.n, 256 * message.id.n);
 	ck_assert(bytes_starts(message.key, message.id));
 	room_was = room.text.p;
 	for (int i = 0; i < 3; i++)
 		build(bytes_of(member, 4 + RECORD_NAME_MAX), CERTAINTY_HEARD, r);
 	ck_assert_ptr_eq(room.text.p, room_was);
+}
+END_TEST
+
+/* What read_event() has put together last, as a dead letter. */
+static void build_dead(struct bytes member)
+{
+	const struct dead_letter l = {
+		member, buf_view(&envelope), TRIGGER_SWEEP, BYTES("too large"),
+		BYTES("dead"),
+	};
+	struct buf id = { 0 };
+
+	memset(&message, 0x5a, sizeof message);
+	event_build_dead(&l, routes, &conf, &room, &message);
+	ck_assert_text(message.topic, "dead");
+	event_dead_id(member, buf_view(&envelope), &id);
+	ck_assert_bytes(message.id, buf_view(&id));
+	ck_assert_ptr_nonnull(message.value.p);
+	buf_clear(&id);
+}
+
+START_TEST(a_dead_letter_is_the_event_and_its_reason)
+{
+	ck_assert(read_event(BYTES("s:a"), CERTAINTY_SCHEDULED, (struct record){
+		.birth = 5, .topic = BYTES("orders"), .key = BYTES("k"),
+		.payload = BYTES("p"), .type = BYTES("own"), .nheaders = 1,
+		.headers = { { BYTES("h"), BYTES("v") } },
+	}));
+	build_dead(BYTES("s:a"));
+	ck_assert_text(message.key, "k");
+	ck_assert_text(message.value, "p");
+	ck_assert_uint_eq(message.nheaders, 14);
+	ck_assert_header(1, "ce_id", "s:a@5.0");
+	ck_assert_header(3, "ce_type", "own");
+	ck_assert_header(7, "ce_lapsetrigger", "sweep");
+	ck_assert_header(11, "h", "v");
+	ck_assert_header(12, "ce_lapsereason", "too large");
+	ck_assert_header(13, "ce_lapsetopic", "orders");
+}
+END_TEST
+
+START_TEST(a_dead_letter_keeps_the_layout_of_its_route)
+{
+	route("raw", "r*", (struct route){ .mode = ROUTE_RAW });
+	route("structured", "s*", (struct route){ .mode = ROUTE_STRUCTURED });
+	ck_assert(read_event(BYTES("k:0:r"), CERTAINTY_HEARD, (struct record){ 0 }));
+	build_dead(BYTES("k:0:r"));
+	ck_assert_uint_eq(message.nheaders, 4);
+	ck_assert_header(2, "ce_lapsereason", "too large");
+	ck_assert_header(3, "ce_lapsetopic", "expired");
+	ck_assert(read_event(BYTES("k:0:s"), CERTAINTY_HEARD, (struct record){ 0 }));
+	build_dead(BYTES("k:0:s"));
+	ck_assert_uint_eq(message.nheaders, 3);
+	ck_assert(json_valid(message.value));
+}
+END_TEST
+
+START_TEST(a_dead_letter_needs_neither_route_nor_topic)
+{
+	ck_assert(!read_event(BYTES("k:0:order:1"), CERTAINTY_FOUND,
+			      (struct record){ .payload = BYTES("copy") }));
+	build_dead(BYTES("k:0:order:1"));
+	ck_assert_text(message.key, "order:1");
+	ck_assert_text(message.value, "copy");
+	ck_assert_uint_eq(message.nheaders, 12);
+	ck_assert_header(3, "ce_type", "io.lapsed.expired");
+	ck_assert_header(11, "ce_lapsereason", "too large");
+	ck_assert(read_event(BYTES("s:a"), CERTAINTY_SCHEDULED, (struct record){ 0 }));
+	build_dead(BYTES("s:a"));
+	ck_assert_header(3, "ce_type", "io.lapsed.scheduled");
+	ck_assert_uint_eq(message.nheaders, 12);
+}
+END_TEST
+
+static void unreadable_record(struct bytes bytes)
+{
+	const struct envelope e = { DUE, CERTAINTY_SCHEDULED, bytes };
+
+	buf_reset(&envelope);
+	envelope_pack(&e, &envelope);
+}
+
+START_TEST(what_cannot_be_read_is_a_dead_letter_of_its_bytes)
+{
+	unreadable_record(BYTES("gar\0bage"));
+	build_dead(BYTES("s:a b"));
+	ck_assert_ptr_null(message.key.p);
+	ck_assert_text(message.value, "gar\0bage");
+	ck_assert_text(message.id, "s:a%20b@1796041800000000.0");
+	ck_assert_header(3, "ce_type", "io.lapsed.unreadable");
+	ck_assert_header(4, "ce_time", TIME);
+	ck_assert_header(5, "ce_subject", "a%20b");
+	ck_assert_header(9, "ce_lapsereason", "too large");
+	ck_assert_uint_eq(message.nheaders, 10);
+	unreadable_record(BYTES(""));
+	build_dead(BYTES("s:a"));
+	ck_assert_text(message.value, "");
+}
+END_TEST
+
+START_TEST(nor_need_the_envelope_or_the_member)
+{
+	buf_reset(&envelope);
+	buf_str(&envelope, "\2??");
+	build_dead(BYTES("s:a"));
+	ck_assert_text(message.value, "\2??");
+	ck_assert_text(message.id, "s:a@0.0");
+	ck_assert_header(4, "ce_subject", "a");
+	unreadable_record(BYTES("x"));
+	build_dead(BYTES("\xff"));
+	ck_assert_text(message.id, "%FF@0.0");
+	build_dead(BYTES(""));
+	ck_assert_text(message.id, "@0.0");
+	ck_assert_header(5, "ce_subject", "");
+}
+END_TEST
+
+START_TEST(the_largest_dead_letter_fits)
+{
+	static char member[2 + RECORD_NAME_MAX];
+	struct record r = { .topic = BYTES("t"), .nheaders = RECORD_HEADERS_MAX };
+
+	memset(member, 0xff, sizeof member);
+	memcpy(member, "s:", 2);
+	for (size_t i = 0; i < RECORD_HEADERS_MAX; i++)
+		r.headers[i] = (struct header){ BYTES("n"), BYTES("v") };
+	ck_assert(read_event(bytes_of(member, sizeof member), CERTAINTY_SCHEDULED, r));
+	build_dead(bytes_of(member, sizeof member));
+	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX);
+	unreadable_record(BYTES("x"));
+	build_dead(bytes_of(member, sizeof member));
+	ck_assert(bytes_starts(message.id, BYTES("s:%FF%FF")));
 }
 END_TEST
 
@@ -462,6 +594,12 @@ int main(void)
 	tcase_add_test(tc, a_key_without_a_route_is_refused);
 	tcase_add_test(tc, a_topic_that_kafka_refuses_is_refused);
 	tcase_add_test(tc, the_largest_event_fits);
+	tcase_add_test(tc, a_dead_letter_is_the_event_and_its_reason);
+	tcase_add_test(tc, a_dead_letter_keeps_the_layout_of_its_route);
+	tcase_add_test(tc, a_dead_letter_needs_neither_route_nor_topic);
+	tcase_add_test(tc, what_cannot_be_read_is_a_dead_letter_of_its_bytes);
+	tcase_add_test(tc, nor_need_the_envelope_or_the_member);
+	tcase_add_test(tc, the_largest_dead_letter_fits);
 	tcase_add_loop_test(tc, times_are_those_of_the_rfc, 0, (int)COUNT_OF(times));
 	tcase_add_test(tc, times_agree_with_the_c_library);
 	suite_add_tcase(suite, tc);

@@ -42,7 +42,7 @@ static void enter(int from, int to, const char *topic)
 
 static enum topic_news say(struct entry *e, enum verdict v)
 {
-	return topics_verdict(topics, e, v, "why", 0);
+	return topics_verdict(topics, e, v, "why", false, 0);
 }
 
 START_TEST(entries_go_in_order)
@@ -224,8 +224,8 @@ START_TEST(each_failed_trial_doubles_the_pause_up_to_a_limit)
 		enter(i, i + 1, "gone");
 		topics_fetched(topics, t);
 		ck_assert_ptr_eq(topics_next(topics), entry(i));
-		ck_assert_int_eq(topics_verdict(topics, entry(i), VERDICT_NO_TOPIC, "", now),
-				 NEWS_PARKED);
+		ck_assert_int_eq(topics_verdict(topics, entry(i), VERDICT_NO_TOPIC, "",
+						false, now), NEWS_PARKED);
 		entry(i)->park_seq = topics_place(topics, t, 1, 80, &used);
 		topics_placed(topics, t, 80);
 		pause = 2 * pause < 4 * PARK ? 2 * pause : 4 * PARK;
@@ -336,6 +336,144 @@ START_TEST(idle_topics_are_not_kept_for_ever)
 }
 END_TEST
 
+/* Entry `i` flies to topic "t", is refused there and is told to "dead". */
+static void die(int i)
+{
+	enter(i, i + 1, "t");
+	ck_assert_ptr_eq(topics_next(topics), entry(i));
+	topics_verdict(topics, entry(i), VERDICT_CULPRIT, "too large", true, 0);
+	ck_assert_int_eq(entry(i)->state, ENTRY_QUEUED);
+	ck_assert_str_eq(entry(i)->reason, "too large");
+	topics_tell(topics, entry(i), BYTES("dead"));
+}
+
+static void ck_assert_buried(int i, enum entry_death death)
+{
+	ck_assert_int_eq(entry(i)->state, ENTRY_BURIED);
+	ck_assert_int_eq(entry(i)->death, death);
+	ck_assert_str_eq(entry(i)->reason, "too large");
+}
+
+START_TEST(a_dead_letter_is_told_and_buried)
+{
+	die(0);
+	ck_assert_int_eq(entry(0)->death, DEATH_DYING);
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	ck_assert_bytes(topic_name(entry(0)->topic), BYTES("dead"));
+	ck_assert_int_eq(say(entry(0), VERDICT_ACKED), NEWS_NONE);
+	ck_assert_buried(0, DEATH_TOLD);
+	ck_assert_uint_eq(batch->untold, 0);
+	ck_assert_uint_eq(batch->undecided, 7);
+}
+END_TEST
+
+START_TEST(a_suspect_that_dies_is_none_of_the_dead_letters)
+{
+	enter(0, 1, "t");
+	say(topics_next(topics), VERDICT_REFUSED);
+	topics_verdict(topics, topics_next(topics), VERDICT_REFUSED, "too large", true, 0);
+	topics_tell(topics, entry(0), BYTES("dead"));
+	die(1);
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	ck_assert_ptr_eq(topics_next(topics), entry(1));
+}
+END_TEST
+
+START_TEST(a_dead_letter_that_is_refused_alone_is_buried_untold)
+{
+	die(0);
+	die(1);
+	topics_next(topics);
+	topics_next(topics);
+	ck_assert_int_eq(say(entry(0), VERDICT_REFUSED), NEWS_SUSPECT);
+	ck_assert_int_eq(say(entry(1), VERDICT_REFUSED), NEWS_SUSPECT);
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	say(entry(0), VERDICT_REFUSED);
+	ck_assert_buried(0, DEATH_UNTOLD);
+	ck_assert_ptr_eq(topics_next(topics), entry(1));
+	say(entry(1), VERDICT_ACKED);
+	ck_assert_buried(1, DEATH_TOLD);
+	ck_assert_uint_eq(batch->untold, 1);
+}
+END_TEST
+
+START_TEST(what_dies_of_the_dead_letter_topic_itself_is_no_loop)
+{
+	enter(0, 1, "dead");
+	topics_next(topics);
+	topics_verdict(topics, entry(0), VERDICT_CULPRIT, "too large", true, 0);
+	topics_tell(topics, entry(0), BYTES("dead"));
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	topics_verdict(topics, entry(0), VERDICT_CULPRIT, "again", true, 0);
+	ck_assert_buried(0, DEATH_UNTOLD);
+	ck_assert_ptr_null(topics_next(topics));
+}
+END_TEST
+
+START_TEST(a_dead_letter_that_may_pass_is_produced_again)
+{
+	die(0);
+	say(topics_next(topics), VERDICT_MAYBE);
+	ck_assert(!topics_tick(topics, PAUSE));
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	say(entry(0), VERDICT_ACKED);
+	ck_assert_buried(0, DEATH_TOLD);
+}
+END_TEST
+
+START_TEST(without_its_topic_a_dead_letter_does_not_wait)
+{
+	struct topic *t;
+	uint64_t seq;
+
+	die(0);
+	die(1);
+	enter(2, 3, "dead");
+	ck_assert_ptr_eq(topics_next(topics), entry(0));
+	ck_assert_int_eq(say(entry(0), VERDICT_NO_TOPIC), NEWS_PARKED);
+	ck_assert_buried(0, DEATH_UNTOLD);
+	ck_assert_buried(1, DEATH_UNTOLD);
+	ck_assert_int_eq(entry(2)->state, ENTRY_PARKED);
+	die(3);
+	ck_assert_buried(3, DEATH_UNTOLD);
+	ck_assert_uint_eq(batch->untold, 3);
+	/* Of what is parked a trial is made; no dead letter waits for that. */
+	entry(2)->park_seq = topics_place(topics, entry(2)->topic, 1, 70, &(bool){ false });
+	topics_placed(topics, entry(2)->topic, 70);
+	ck_assert(topics_trial(topics, PARK, &seq, &t));
+	die(4);
+	ck_assert_buried(4, DEATH_UNTOLD);
+}
+END_TEST
+
+START_TEST(a_dead_letter_whose_topic_went_while_it_waited_is_buried)
+{
+	die(0);
+	die(1);
+	topics_next(topics);
+	topics_next(topics);
+	say(entry(0), VERDICT_RETRY);
+	say(entry(1), VERDICT_NO_TOPIC);
+	ck_assert_int_eq(entry(0)->state, ENTRY_LATER);
+	ck_assert(topics_tick(topics, PAUSE));
+	ck_assert_buried(0, DEATH_UNTOLD);
+}
+END_TEST
+
+START_TEST(an_empty_dead_letter_topic_is_tried_with_the_next)
+{
+	struct topic *t;
+	uint64_t seq;
+
+	die(0);
+	say(topics_next(topics), VERDICT_NO_TOPIC);
+	ck_assert_int_eq(topics_deadline(topics), PARK);
+	ck_assert(!topics_trial(topics, PARK, &seq, &t));
+	die(1);
+	ck_assert_ptr_eq(topics_next(topics), entry(1));
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("topics");
@@ -358,5 +496,13 @@ int main(void)
 	tcase_add_test(tests, an_abandoned_batch_leaves_no_trace);
 	tcase_add_test(tests, at_the_stop_what_waits_is_left);
 	tcase_add_test(tests, idle_topics_are_not_kept_for_ever);
+	tcase_add_test(tests, a_dead_letter_is_told_and_buried);
+	tcase_add_test(tests, a_suspect_that_dies_is_none_of_the_dead_letters);
+	tcase_add_test(tests, a_dead_letter_that_is_refused_alone_is_buried_untold);
+	tcase_add_test(tests, what_dies_of_the_dead_letter_topic_itself_is_no_loop);
+	tcase_add_test(tests, a_dead_letter_that_may_pass_is_produced_again);
+	tcase_add_test(tests, without_its_topic_a_dead_letter_does_not_wait);
+	tcase_add_test(tests, a_dead_letter_whose_topic_went_while_it_waited_is_buried);
+	tcase_add_test(tests, an_empty_dead_letter_topic_is_tried_with_the_next);
 	return unit_main("topics", tests);
 }
