@@ -563,7 +563,7 @@ int main(void)
 	tcase_add_test(tc, repeats_are_folded_and_counted);
 	tcase_add_test(tc, a_repeat_that_stays_away_is_told_of_too);
 	tcase_add_test(tc, subjects_and_events_are_folded_apart);
-	tcase_add_test(tests, what_is_asked_for_is_not_folded);
+	tcase_add_test(tc, what_is_asked_for_is_not_folded);
 	tcase_add_test(tc, info_is_not_folded);
 	tcase_add_test(tc, endless_subjects_are_not_endless_lines);
 	tcase_add_test(tc, a_clock_that_jumps_back_ends_the_window);
