@@ -300,6 +300,8 @@ bool member_parse(struct bytes from, struct member *m, struct err *err)
 	if ((aside || m->kind == MEMBER_EXPIRED) &&
 	    !(decimal_take(&rest, UINT64_MAX, &m->birth) && byte_take(&rest, ':')))
 		return err_set(err, "the member has no birth");
+	if (aside && !m->birth)
+		return err_set(err, "the member's birth is 0");
 	if (m->kind != MEMBER_SCHEDULED &&
 	    !(decimal_take(&rest, RECORD_DB_MAX, &db) && byte_take(&rest, ':')))
 		return err_set(err, "the member has no database");
@@ -313,9 +315,11 @@ bool member_parse(struct bytes from, struct member *m, struct err *err)
 
 void member_write(const struct member *m, struct buf *out)
 {
-	buf_byte(out, (char)m->kind);
+	bool aside = m->kind == MEMBER_SCHEDULED && m->birth;
+
+	buf_byte(out, aside ? 'p' : (char)m->kind);
 	buf_byte(out, ':');
-	if (m->kind == MEMBER_EXPIRED) {
+	if (aside || m->kind == MEMBER_EXPIRED) {
 		buf_uint(out, m->birth);
 		buf_byte(out, ':');
 	}

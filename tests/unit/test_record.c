@@ -337,6 +337,7 @@ static const struct {
 	{ { "k:15::", 6 }, { MEMBER_WATCHED, 15, 0, { ":", 1 } } },
 	{ { "k:2147483647:k", 14 }, { MEMBER_WATCHED, 2147483647, 0, { "k", 1 } } },
 	{ { "e:17:3:k", 8 }, { MEMBER_EXPIRED, 3, 17, { "k", 1 } } },
+	{ { "p:17:a:b", 8 }, { MEMBER_SCHEDULED, 0, 17, { "a:b", 3 } } },
 	{ { "e:0:0:1:2", 9 }, { MEMBER_EXPIRED, 0, 0, { "1:2", 3 } } },
 	{ { "e:18446744073709551615:0:k", 26 },
 	  { MEMBER_EXPIRED, 0, UINT64_MAX, { "k", 1 } } },
@@ -361,7 +362,7 @@ static const char *const bad_members[] = {
 	"", "s", "k", "s:", "k:", "x:a", "S:a", "sa", "k:0", "k:0:", "k::a", "k:a:b",
 	"k:-1:a", "k:+1:a", "k: 1:a", "k:01:a", "k:00:a", "k:2147483648:a",
 	"k:99999999999999999999:a", "e:", "e:1", "e:1:", "e:1:0", "e:1:0:", "e::0:a",
-	"e:x:0:a", "e:01:0:a", "e:18446744073709551616:0:a", "e:1:01:a", "k:0x:a",
+	"e:x:0:a", "e:01:0:a", "p:0:a", "p:1:", "p:a", "e:18446744073709551616:0:a", "e:1:01:a", "k:0x:a",
 };
 
 START_TEST(a_malformed_member_is_refused)
