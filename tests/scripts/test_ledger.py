@@ -217,11 +217,13 @@ class World:
             self.adopt(instance, name)
 
     def adopt(self, instance, name):
-        slot, seq = name.split(b":")
-        answer = instance.adopt(slot, seq)
-        if answer.topic:
-            answer = instance.claim(seq=instance.seq)
-        self.took(instance, instance.seq, answer)
+        more = True
+        while more:
+            answer = instance.adopt(*name.split(b":"))
+            more = answer.adopted > 2  # the other half may be waiting
+            if answer.topic:
+                answer = instance.claim(seq=instance.seq)
+            self.took(instance, instance.seq, answer)
 
     # -- all of it
 
