@@ -705,7 +705,8 @@ static void claim_counted(struct bridge *b, struct batch *batch,
 	/* A batch that was read again does not tell the next due time. */
 	if (batch->resent)
 		claims_sweep(&b->claims, now);
-	if (!batch->resent || a->n)
+	/* Which keys went along with the try that was heeded is not known. */
+	if (!batch->resent)
 		heard_done(b->heard, batch->heard);
 	if (b->gap) {
 		b->gap = false;

@@ -374,6 +374,19 @@ START_TEST(an_unknown_topic_is_parked_and_read_again)
 }
 END_TEST
 
+/* The answer may be that of the first try, of which the key was no part. */
+START_TEST(what_is_heard_between_two_tries_of_a_claim_is_asked_for_again)
+{
+	struct batch *b = start();
+
+	bridge_refused(bridge, ASK_CLAIM, bridge_lease(bridge)->joins, b, REFUSAL_LOST, now);
+	bridge_heard(bridge, BYTES("k:0:order:9"), true, now);
+	ck_assert_uint_eq(expect(ASK_CLAIM)->nheard, 1);
+	bring(b, 1, -1);
+	ck_assert_uint_eq(expect(ASK_CLAIM)->nheard, 1);
+}
+END_TEST
+
 START_TEST(a_heard_key_goes_with_the_claim_until_it_is_answered)
 {
 	const struct ask *ask;
@@ -661,6 +674,7 @@ int main(void)
 	tcase_add_test(tests, batches_of_a_dead_slot_are_adopted);
 	tcase_add_test(tests, what_the_slot_left_open_is_adopted_at_the_start);
 	tcase_add_test(tests, an_unknown_topic_is_parked_and_read_again);
+	tcase_add_test(tests, what_is_heard_between_two_tries_of_a_claim_is_asked_for_again);
 	tcase_add_test(tests, a_heard_key_goes_with_the_claim_until_it_is_answered);
 	tcase_add_test(tests, a_redis_that_refuses_is_left_alone_for_a_while);
 	tcase_add_test(tests, draining_it_settles_and_leaves);
