@@ -185,7 +185,8 @@ static void act_behind(struct app *a, size_t name)
 		ledger_touch(a->w->ledger, life);
 		if (persist)
 			life->fate = ENDED;
-		else
+		life->hurried = life->hurried || later < life->due;
+		if (!persist)
 			life->due = later;
 	}
 }

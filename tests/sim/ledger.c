@@ -234,6 +234,7 @@ void ledger_expired(struct ledger *l, struct bytes key)
 	u->apart += !u->expired || l->w->now - u->last > APART;
 	u->expired++;
 	u->last = l->w->now;
+	trace(l->w, "expired %.*s", (int)key.n, key.p);
 }
 
 /* Whoever was stopped hears old news as new, and asks for what is forgotten. */
@@ -242,26 +243,31 @@ static bool may_come_twice(const struct ledger *l)
 	return l->failovers || struck(l->w, FAULT_FREEZE) || struck(l->w, FAULT_CLOCK);
 }
 
-/* Only what nobody announced may be unknown, and no more than has expired. */
-static struct life *unknown(struct ledger *l, struct bytes id)
+/* Only what nobody announced may be unknown. */
+static struct life *get(struct ledger *l, struct bytes id)
 {
-	struct bytes start = BYTES("k:0:");
-	struct unannounced *u = bytes_starts(id, start) ?
-		unannounced(l, bytes_skip(id, start.n)) : NULL;
+	struct life *life = find(l, id);
+	struct bytes start = BYTES("k:0:n");
 
-	if (!u) {
-		complain(l->w, "%.*s arrived, and nobody knows it", (int)id.n, id.p);
-		return NULL;
-	}
+	if (!life && bytes_starts(id, start))
+		life = add(l, id, &classes[CLASSES - 1], 0);
+	return life;
+}
+
+/* No more arrives than has expired. */
+static void arrived_unannounced(struct ledger *l, const struct life *life)
+{
+	struct unannounced *u = NULL;
+
+	u = unannounced(l, bytes_skip(bytes_str(life->id), sizeof "k:0:" - 1));
+
 	if (++u->came > u->expired && !may_come_twice(l))
-		complain(l->w, "%.*s: %u arrivals of %u expiries", (int)id.n, id.p, u->came,
-			 u->expired);
-	return add(l, id, &classes[CLASSES - 1], 0);
+		complain(l->w, "%s: %u arrivals of %u expiries", life->id, u->came, u->expired);
 }
 
 void ledger_reason(struct ledger *l, struct bytes id, bool counted)
 {
-	struct life *life = find(l, id);
+	struct life *life = get(l, id);
 
 	l->uncounted += !counted;
 	if (life)
@@ -270,14 +276,16 @@ void ledger_reason(struct ledger *l, struct bytes id, bool counted)
 
 void ledger_arrived(struct ledger *l, struct bytes id)
 {
-	struct life *life = find(l, id);
+	struct life *life = get(l, id);
 	int64_t late;
 
 	trace(l->w, "arrived %.*s", (int)id.n, id.p);
-	if (!life)
-		life = unknown(l, id);
-	if (!life)
+	if (!life) {
+		complain(l->w, "%.*s arrived, and nobody knows it", (int)id.n, id.p);
 		return;
+	}
+	if (life->class->unannounced && !life->came)
+		arrived_unannounced(l, life);
 	life->came_at = l->w->now;
 	if (life->came++)
 		l->duplicates++;
@@ -290,10 +298,11 @@ void ledger_arrived(struct ledger *l, struct bytes id)
 	redis_us(l->w);
 	if (l->w->latest / 1000 < life->due)
 		broken(l, life, "arrived early");
+	if (!l->w->calm || !life->due || life->hurried || l->w->now < USEC_PER_SEC)
+		return;
 	late = redis_ms(l->w) - life->due;
-	if (l->w->calm && life->due && late > l->latest)
-		l->latest = late;
-	if (l->w->calm && life->due && late > LATE_MS && l->w->now > USEC_PER_SEC)
+	l->latest = late > l->latest ? late : l->latest;
+	if (late > LATE_MS)
 		broken(l, life, "arrived late, and there was no reason");
 }
 
@@ -333,7 +342,7 @@ static void check_life(struct ledger *l, const struct life *life, uint64_t *may_
 		broken(l, life, "is corrupt and not buried");
 	if (life->poison && !dead && !life->corrupt)
 		broken(l, life, "is poison and not buried");
-	if (life->poison || life->corrupt || life->came)
+	if (life->poison || life->corrupt || life->came || life->class->unannounced)
 		return;
 	if (life->class->may_drop && *may_miss)
 		--*may_miss;
@@ -376,12 +385,15 @@ static void check_empty(struct ledger *l)
 	buf_clear(&dump);
 }
 
-/* Where no notification can have been missed by all. */
+/*
+ * Where no notification can have been missed by all.  While Kafka is down they
+ * wait, and those of one key that are then asked about at once count as one.
+ */
 static bool all_heard(const struct ledger *l)
 {
 	static const enum fault deaf[] = {
 		FAULT_UNHEARD, FAULT_DEAF, FAULT_CRASH, FAULT_LEAVE, FAULT_FREEZE,
-		FAULT_FAILOVER, FAULT_CLOCK,
+		FAULT_FAILOVER, FAULT_CLOCK, FAULT_DOWN,
 	};
 
 	for (size_t i = 0; i < sizeof deaf / sizeof deaf[0]; i++)

@@ -39,11 +39,12 @@ enum fate { PENDING, ENDED };	/* ENDED: must not arrive from here on */
 
 struct life {
 	char id[96];
-	const struct class *class;	/* NULL: it was found by its arrival */
-	int64_t due;			/* ms */
+	const struct class *class;
+	int64_t due;			/* ms; 0: unannounced */
 	usec_t touched, came_at;
 	enum fate fate;
 	bool poison, corrupt, exempt, replayed;
+	bool hurried;			/* its key got an earlier end: Redis tells when it looks */
 	unsigned came, reasons;
 };
 
