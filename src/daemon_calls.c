@@ -18,6 +18,7 @@ static const char *const script_names[] = {
 	[ASK_JOIN] = "join", [ASK_RENEW] = "renew", [ASK_LEAVE] = "leave",
 	[ASK_CLAIM] = "claim", [ASK_ADOPT] = "adopt", [ASK_FETCH] = "claim",
 	[ASK_SETTLE] = "settle", [ASK_FORGET] = "forget",
+	[ASK_WALK] = "walk",
 };
 
 #define KINDS	(sizeof script_names / sizeof script_names[0])
@@ -224,15 +225,34 @@ static void arg_instance(struct calls *c, bool deaf)
 	arg_text(c, from);
 }
 
+/* And the numbers of the stay before, which nobody may use again. */
+static void args_join(struct calls *c, const struct lease *l)
+{
+	arg_str(c, l->nonce);
+	arg_int(c, c->conf.lease);
+	arg_int(c, l->slot);
+	arg_int(c, (int64_t)l->epoch);
+	arg_int(c, (int64_t)l->seq);
+}
+
+static void args_walk(struct calls *c, const struct walk_step *step)
+{
+	arg_str(c, step->part);
+	arg_str(c, step->cursor);
+	arg_int(c, WALK_COUNT);
+	arg_int(c, step->repair);
+	for (size_t i = 0; i < step->n; i++)
+		arg_bytes(c, step->names[i]);
+}
+
 static void args_of(struct calls *c, const struct ask *ask)
 {
-	if (ask->kind != ASK_JOIN)
+	if (ask->kind != ASK_JOIN && ask->kind != ASK_WALK)
 		args_lease(c);
 	switch (ask->kind) {
 	case ASK_JOIN:
 		arg_str(c, c->conf.instance);
-		arg_str(c, bridge_lease(c->b)->nonce);
-		arg_int(c, c->conf.lease);
+		args_join(c, bridge_lease(c->b));
 		break;
 	case ASK_RENEW:
 		arg_int(c, c->conf.lease);
@@ -258,6 +278,9 @@ static void args_of(struct calls *c, const struct ask *ask)
 		break;
 	case ASK_FORGET:
 		args_lives(c, ask->batch);
+		break;
+	case ASK_WALK:
+		args_walk(c, ask->walk);
 		break;
 	}
 }
@@ -358,6 +381,23 @@ static void settled(struct calls *c, struct batch *batch, const redisReply *repl
 	bridge_settled(c->b, batch, gone, now);
 }
 
+static void walked(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
+{
+	size_t n = reply->elements > 2 ? (reply->elements - 2) / 3 : 0;
+	struct walk_found *found = mem_alloc(n, sizeof *found);
+	struct walk_answer a = {
+		.cursor = item(reply, 0), .looked = (uint64_t)item_int(reply, 1),
+		.found = found, .n = n,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		found[i] = (struct walk_found){
+			item(reply, 2 + 3 * i), item(reply, 3 + 3 * i), item(reply, 4 + 3 * i),
+		};
+	bridge_walked(c->b, life, &a, now);
+	free(found);
+}
+
 static void refused(struct calls *c, const struct pending *p, const redisReply *reply)
 {
 	const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply";
@@ -400,6 +440,9 @@ static void answered(struct calls *c, const struct pending *p, const redisReply 
 		break;
 	case ASK_FORGET:
 		bridge_forgot(c->b, p->batch, (uint64_t)item_int(reply, 0), now);
+		break;
+	case ASK_WALK:
+		walked(c, p->life, reply, now);
 		break;
 	}
 }

@@ -142,6 +142,19 @@ static void note_gap(struct log *log, const struct note *n, int64_t gap_ms)
 	log_end(&l);
 }
 
+static void note_repaired(struct log *log, const struct note *n)
+{
+	struct log_line l;
+
+	log_begin_about(&l, log, LOG_SWEEP_REPAIRED, LOG_WARN, bytes_str(n->why),
+			"structures in Redis disagreed and were repaired: %s, %lld times",
+			n->why, (long long)n->a);
+	log_str(&l, "finding", n->why);
+	log_int(&l, "entries", n->a);
+	log_bytes(&l, "first", bytes_str(n->text));
+	log_end(&l);
+}
+
 void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 {
 	struct log_line l;
@@ -182,6 +195,9 @@ void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 		break;
 	case NOTE_SWEPT:
 		note_gap(log, n, gap_ms);
+		break;
+	case NOTE_REPAIRED:
+		note_repaired(log, n);
 		break;
 	}
 }

@@ -26,6 +26,7 @@
 	X(REDIS_DEAF, "redis.deaf", WARN, "expiries are not published to this instance") \
 	X(REDIS_SUBSCRIBED, "redis.subscribed", INFO, "the subscription is there; a sweep follows") \
 	X(REDIS_SUBSCRIBE_REFUSED, "redis.subscribe_refused", ERROR, "the ACL refuses the subscription") \
+	X(SWEEP_REPAIRED, "sweep.repaired", WARN, "structures in Redis disagreed and were repaired") \
 	X(GAP_CLOSED, "gap.closed", INFO, "what was missed without a subscription was found") \
 	X(SLOT_JOINED, "slot.joined", INFO, "this instance holds a slot") \
 	X(SLOT_FENCED, "slot.fenced", WARN, "the slot has a newer holder; joining anew") \

@@ -35,6 +35,7 @@ struct bridge {
 	struct heard *heard;
 	struct topics *topics;
 	struct batch *batches;
+	struct walk walk;
 	struct batch *ready, **ready_end;	/* to be settled or forgotten */
 	enum stage stage;
 	bool up;			/* there is a connection to Redis */
@@ -94,6 +95,7 @@ struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *r
 	return b;
 }
 
+	walk_init(&b->walk, conf->sweep_interval, now);
 void bridge_free(struct bridge *b)
 {
 	if (!b)
@@ -110,6 +112,7 @@ void bridge_free(struct bridge *b)
 	free(b->orphans);
 	free(b);
 }
+	walk_clear(&b->walk);
 
 void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 		      const struct routes *routes)
@@ -124,6 +127,7 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 	b->routes = routes;
 }
 
+	walk_configure(&b->walk, conf->sweep_interval);
 /* Notes: a full ring loses the newest, since the first ones tell the cause. */
 
 static struct note *note_add(struct bridge *b, enum note_kind kind, int64_t n, int64_t m)
@@ -364,6 +368,7 @@ static void abandon_all(struct bridge *b, usec_t now)
 	b->counters.fenced++;
 	note_add(b, NOTE_FENCED, (int64_t)batches, (int64_t)entries);
 	lease_fenced(&b->lease, now);
+	walk_lost(&b->walk, now);
 }
 
 /* Asks ---------------------------------------------------------------- */
@@ -540,6 +545,22 @@ static const struct ask *ask_bring(struct bridge *b, usec_t now)
 static const struct ask *ask_leave(struct bridge *b)
 {
 	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
+static bool walks(const struct bridge *b)
+{
+	return b->conf.sweeps && b->stage == STAGE_RUN;
+}
+
+static const struct ask *ask_walk(struct bridge *b, usec_t now)
+{
+	const struct walk_step *step = walks(b) ? walk_next(&b->walk, now) : NULL;
+
+	if (!step)
+		return NULL;
+	ask_about(b, ASK_WALK, NULL);
+	b->ask.walk = step;
+	return &b->ask;
+}
+
 		return NULL;
 	b->lease.state = LEASE_LEAVING;
 	return ask_about(b, ASK_LEAVE, NULL);
@@ -567,6 +588,8 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 	return ask ? ask : ask_leave(b);
 }
 
+	if (!ask)
+		ask = ask_walk(b, now);
 /* Answers ------------------------------------------------------------- */
 
 static void redis_said(struct bridge *b, int64_t redis, usec_t now)
@@ -854,6 +877,42 @@ static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batc
 		break;
 	case ASK_SETTLE:
 		batch->resettled = true;
+/* One note for all of a kind, which come together. */
+static void note_repaired(struct bridge *b, const struct walk_answer *a)
+{
+	struct note *n = NULL;
+	struct bytes kind = bytes_none;
+	size_t repaired = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (!a->found[i].done.n)
+			continue;
+		repaired++;
+		if (!n || !bytes_eq(a->found[i].kind, kind)) {
+			kind = a->found[i].kind;
+			n = note_add(b, NOTE_REPAIRED, 0, 0);
+			note_text(n, a->found[i].name, NULL);
+			snprintf(n->why, sizeof n->why, "%.*s", (int)kind.n, kind.p);
+		}
+		n->a++;
+	}
+	b->counters.repaired += repaired;
+}
+
+void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *a, usec_t now)
+{
+	uint64_t before = b->counters.repaired;
+
+	if (life != b->lease.joins)
+		return;
+	b->counters.walked += a->looked;
+	note_repaired(b, a);
+	/* Entries may be due, and batches of our own open, that we know nothing of. */
+	if (b->counters.repaired > before)
+		claims_sweep(&b->claims, now);
+	walk_answer(&b->walk, a, b->lease.rank, now);
+}
+
 		batch_due(b, batch, BATCH_READY);
 		break;
 	case ASK_FORGET:
@@ -873,7 +932,8 @@ void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 	}
 	if (life != b->lease.joins)
 		return;
-	if (why == REFUSAL_LATER)
+	/* Nothing waits for a walk, and a right to it may be missing. */
+	if (why == REFUSAL_LATER && kind != ASK_WALK)
 		hold_off(b, now);
 	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);
 	if (why == REFUSAL_FENCED)
@@ -887,6 +947,9 @@ struct entry *bridge_next(struct bridge *b, usec_t now)
 	struct entry *e;
 
 	if (b->stage == STAGE_GIVE_UP)
+	case ASK_WALK:
+		walk_lost(&b->walk, again);
+		break;
 		return NULL;
 	if (topics_tick(b->topics, now))
 		all_decided(b);
@@ -1010,6 +1073,8 @@ usec_t bridge_deadline(const struct bridge *b, usec_t now)
 void bridge_drain(struct bridge *b)
 {
 	if (b->stage == STAGE_RUN)
+	if (walks(b) && walk_deadline(&b->walk) < at)
+		at = walk_deadline(&b->walk);
 		b->stage = STAGE_DRAIN;
 }
 

@@ -31,6 +31,7 @@
 #include "core/lease.h"
 #include "core/route.h"
 #include "core/topics.h"
+#include "core/walk.h"
 #include "core/when.h"
 
 struct bridge_conf {
@@ -54,6 +55,7 @@ enum ask_kind {
 	ASK_JOIN, ASK_RENEW, ASK_LEAVE,		/* the lease */
 	ASK_CLAIM, ASK_ADOPT, ASK_FETCH,	/* bring a batch */
 	ASK_SETTLE, ASK_FORGET,			/* end a batch */
+	ASK_WALK,				/* look for what disagrees */
 };
 
 struct ask {
@@ -62,6 +64,7 @@ struct ask {
 	bool deaf;		/* of a renewal: our subscription hears no expiry */
 	bool own;		/* of a renewal: tell our own open batches too */
 	struct batch *batch;	/* of those that bring or end one */
+	const struct walk_step *walk;	/* of a walk; until it is answered */
 	size_t keep;		/* of a settle: so many dead letters; 0: all */
 	size_t limit, bytes;	/* of a claim */
 	msec_t hush, window;	/* of a claim: see claim.lua */
@@ -112,6 +115,7 @@ enum note_kind {
 	NOTE_FREE,
 	NOTE_CLOCK,		/* a: Redis' clock went back by so many ms */
 	NOTE_SWEPT,		/* a: entries found by the first claim after a gap */
+	NOTE_REPAIRED,		/* a: how many; text: name of the first; why: what it was */
 };
 
 struct note {
@@ -172,6 +176,8 @@ void bridge_settled(struct bridge *b, struct batch *batch, bool gone, usec_t now
  */
 void bridge_dead(struct bridge *b, size_t dead, size_t dropped, struct bytes first);
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now);
+void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *answer,
+		   usec_t now);
 void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		    struct batch *batch, enum refusal why, usec_t now);
 

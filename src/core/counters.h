@@ -43,6 +43,8 @@
 	X(gaps, "times without a subscription") \
 	X(wakes, "wake messages heard") \
 	X(sweeps, "sweep passes") \
+	X(walked, "members looked at in search of structures that disagree") \
+	X(repaired, "those that disagreed and were repaired") \
 	X(log_dropped, "log lines dropped because stderr did not take them") \
 	X(kafka_errors, "errors the Kafka client reported") \
 	X(kafka_restarts, "producers made anew after a fatal error")
