@@ -53,6 +53,11 @@ static const struct option list_options[] = {
 	{ NULL }
 };
 
+static const struct option fsck_options[] = {
+	{ "repair", NULL, "repair what can be repaired, by the rules of protocol.md" },
+	{ NULL }
+};
+
 static const struct option dead_list_options[] = { OPTION_LIMIT, { NULL } };
 
 static const struct option dead_replay_options[] = {
@@ -110,6 +115,14 @@ static const struct verb verbs[] = {
 	  "One look at everything: what is pending and due, batches on their way to Kafka by "
 	  "slot, topics that are parked, dead letters, and the live instances of lapsed.",
 	  NULL, cli_stats },
+	{ "fsck", "", 0, 0, "[--repair]",
+	  "find structures in Redis that disagree, and repair them",
+	  "Goes through all that lapsed keeps in Redis, in small steps, and tells what "
+	  "disagrees: a due time without its record, a batch that nobody would find, and the "
+	  "like. The status is 0 when all is well, or repaired, and 1 when something remains. "
+	  "lapsed does the same by itself, slowly. Not for while keys are being restored one "
+	  "by one.",
+	  fsck_options, cli_fsck },
 	{ "dead list", "", 0, 0, "[--limit N]",
 	  "list the dead letters, the oldest first",
 	  "Lists what could not be forwarded, with the reason, the oldest first.",

@@ -15,6 +15,7 @@ VERBS = {
     "show": "watched db",
     "list": "limit due-before",
     "stats": "",
+    "fsck": "repair",
     "dead list": "limit",
     "dead show": "",
     "dead replay": "all",
