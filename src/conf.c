@@ -28,7 +28,9 @@ enum place {
 
 struct loading {
 	struct conf *conf;
-	struct conf_report *report;
+	struct conf_report *report;	/* one of the next two */
+	struct conf_report *told;
+	struct conf_report unsaid;	/* what the tool passes over */
 	bool tool;
 	enum place place;
 	enum conf_section section;	/* PLACE_SECTION */
@@ -137,9 +139,11 @@ static void got_section(void *arg, int line, const char *name)
 	const char *blank = strchr(name, ' ');
 
 	l->place = PLACE_SKIP;
+	l->report = l->told;
 	if (strcmp(name, "route") == 0 || strncmp(name, "route ", 6) == 0) {
-		if (!l->tool)
-			begin_route(l, line, blank ? blank + 1 + strspn(blank + 1, " ") : "");
+		if (l->tool)
+			l->report = &l->unsaid;
+		begin_route(l, line, blank ? blank + 1 + strspn(blank + 1, " ") : "");
 		return;
 	}
 	for (int i = 0; i < SECTION_ROUTE; i++) {
@@ -267,6 +271,8 @@ static bool load_file(struct loading *l)
 	if (text.p)
 		explicit_bzero(text.p, text.n);
 	buf_clear(&text);
+	l->report = l->told;
+	conf_report_clear(&l->unsaid);
 	return ok;
 }
 
@@ -312,7 +318,8 @@ static void load_arguments(struct loading *l, const struct conf_source *source)
 struct conf *conf_load(const struct conf_source *source, struct conf_report *report)
 {
 	struct conf *c = mem_alloc(1, sizeof(*c));
-	struct loading l = { .conf = c, .report = report, .tool = source->tool };
+	struct loading l = { .conf = c, .report = report, .told = report,
+			     .tool = source->tool };
 
 	c->private = mem_alloc(1, sizeof(*c->private));
 	if (source->path)

@@ -121,8 +121,9 @@ void conf_report_clear(struct conf_report *r);
 struct conf_source {
 	const char *path;	/* NULL: no file */
 	/*
-	 * For lapse: only namespace, database and [redis] matter.  Mistakes
-	 * elsewhere are passed over, and [kafka] may be missing.
+	 * For lapse: only namespace, database, [redis] and the routes matter.
+	 * Mistakes elsewhere are passed over, as are routes that can't be used,
+	 * and [kafka] may be missing.
 	 */
 	bool tool;
 	const char *redis_url;	/* of the command line, or NULL; a password

@@ -319,7 +319,7 @@ static void find_overlaps(const struct conf *c, struct conf_report *report)
 		    "which routes can match the same key");
 }
 
-static void finish_routes(struct conf *c, struct conf_report *report)
+static void add_routes(struct conf *c, struct conf_report *report)
 {
 	char own[128];
 
@@ -333,14 +333,13 @@ static void finish_routes(struct conf *c, struct conf_report *report)
 		    key_ok(c, r, report))
 			add_route(c, r, report);
 	}
-	find_overlaps(c, report);
 }
 
 void conf_finish_routes(struct conf *c)
 {
 	struct conf_report told = { 0 };
 
-	finish_routes(c, &told);
+	add_routes(c, &told);
 	conf_report_clear(&told);
 }
 
@@ -348,9 +347,12 @@ void conf_finish(struct conf *c, bool tool, struct conf_report *report)
 {
 	finish_instance(c);
 	finish_redis(c, report);
-	if (!tool) {
-		check_lapsed(c, report);
-		finish_kafka(c, report);
+	if (tool) {
+		conf_finish_routes(c);
+		return;
 	}
-	finish_routes(c, report);
+	check_lapsed(c, report);
+	finish_kafka(c, report);
+	add_routes(c, report);
+	find_overlaps(c, report);
 }

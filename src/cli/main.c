@@ -58,16 +58,29 @@ static const struct option fsck_options[] = {
 	{ NULL }
 };
 
-static const struct option dead_list_options[] = { OPTION_LIMIT, { NULL } };
+#define OPTION_TOPIC	{ "topic", "TOPIC", "those that were meant for that topic" }
+#define OPTION_REASON	{ "reason", "TEXT", "those whose reason has TEXT in it" }
+
+static const struct option dead_list_options[] = {
+	OPTION_TOPIC,
+	OPTION_REASON,
+	OPTION_LIMIT,
+	{ "summary", NULL, "count them by topic and reason" },
+	{ NULL }
+};
 
 static const struct option dead_replay_options[] = {
+	OPTION_TOPIC,
+	OPTION_REASON,
 	{ "all", NULL, "every dead letter there is" },
 	{ NULL }
 };
 
 static const struct option dead_drop_options[] = {
+	OPTION_TOPIC,
+	OPTION_REASON,
 	{ "all", NULL, "every dead letter there is" },
-	{ "yes", NULL, "with --all: yes, for good" },
+	{ "yes", NULL, "yes, for good; needed where they are not named" },
 	{ NULL }
 };
 
@@ -123,20 +136,23 @@ static const struct verb verbs[] = {
 	  "lapsed does the same by itself, slowly. Not for while keys are being restored one "
 	  "by one.",
 	  fsck_options, cli_fsck },
-	{ "dead list", "", 0, 0, "[--limit N]",
-	  "list the dead letters, the oldest first",
-	  "Lists what could not be forwarded, with the reason, the oldest first.",
+	{ "dead list", "", 0, 0, "[--topic TOPIC] [--reason TEXT] [--limit N | --summary]",
+	  "list the dead letters, the oldest first, or count them",
+	  "Lists what could not be forwarded, with the reason, the oldest first; with "
+	  "--summary, how many there are of each topic and reason. The topic of a watched "
+	  "key is that of its route, where -c FILE names a configuration with routes, and a "
+	  "hyphen otherwise.",
 	  dead_list_options, cli_dead_list },
 	{ "dead show", "CE_ID", 1, 1, "CE_ID",
 	  "tell all about one dead letter",
 	  "Tells the reason, the due time and the record of a dead letter.",
 	  NULL, cli_dead_show },
-	{ "dead replay", "CE_ID", 0, ARGS_ANY, "CE_ID... | --all",
+	{ "dead replay", "CE_ID", 0, ARGS_ANY, "CE_ID... | [--topic TOPIC] [--reason TEXT] | --all",
 	  "give dead letters a new life, due now",
 	  "Gives dead letters a new life: the same id and record, due now, with a new ce_id. "
 	  "One whose id is pending or on its way is left alone, and gives status 3.",
 	  dead_replay_options, cli_dead_replay },
-	{ "dead drop", "CE_ID", 0, ARGS_ANY, "CE_ID... | --all --yes",
+	{ "dead drop", "CE_ID", 0, ARGS_ANY, "CE_ID... | [--topic TOPIC] [--reason TEXT] --yes | --all --yes",
 	  "throw dead letters away",
 	  "Throws dead letters away, for good.",
 	  dead_drop_options, cli_dead_drop },

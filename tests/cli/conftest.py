@@ -126,10 +126,12 @@ class Daemon:
 
     def bury(self, members, reason):
         """Claims must have left these in the latest batch."""
-        burials = []
-        for member, ce_id in members:
-            burials += [member, ce_id, reason]
-        answer = self.call("settle", *self.fence, self.seq, len(members), *burials, 0)
+        self.bury_each([(member, ce_id, reason) for member, ce_id in members])
+
+    def bury_each(self, burials):
+        """(member, ce_id, reason) of each"""
+        flat = [word for burial in burials for word in burial]
+        answer = self.call("settle", *self.fence, self.seq, len(burials), *flat, 0)
         assert answer[0] == b"settled"
 
     def park(self, topic, members, retry_ms):

@@ -738,6 +738,44 @@ START_TEST(the_tool_needs_redis_only)
 }
 END_TEST
 
+START_TEST(the_tool_takes_the_routes_it_can_use)
+{
+	load_bytes(BYTES("[route a]\npattern = a*\ntopic = ta\n[route b]\npattern = b*\n"
+			 "[route c c]\n[route a]\npattern = c*\nfoo = 1\ntopic = ?\n"
+			 "[redis]\nurl = redis://r\n"), true);
+	ck_assert_good();
+	ck_assert_str_eq(conf->redis_host, "r");
+	ck_assert_uint_eq(routes_count(conf->routes), 1);
+	ck_assert_bytes(routes_at(conf->routes, 0)->topic, BYTES("ta"));
+	load_bytes(BYTES("[route a]\n[redis]\nurl = nonsense\n"), true);
+	ck_assert_ptr_null(conf);
+}
+END_TEST
+
+START_TEST(dead_letters_have_topics)
+{
+	load("[lapsed]\ndead_letter_topic = dead\nmax_dead = 10\ndrop_dead = yes\n" KAFKA
+	     "[route a]\npattern = a*\ntopic = t\ndead_letter_topic = a-dead\n"
+	     "[route b]\npattern = b*\ntopic = t\n");
+	ck_assert_good();
+	ck_assert_str_eq(conf->dead_topic, "dead");
+	ck_assert_int_eq(conf->max_dead, 10);
+	ck_assert_int_eq(conf->drop_dead, 1);
+	ck_assert_bytes(routes_at(conf->routes, 0)->dead_topic, BYTES("a-dead"));
+	ck_assert_uint_eq(routes_at(conf->routes, 1)->dead_topic.n, 0);
+	load(KAFKA);
+	ck_assert_good();
+	ck_assert_ptr_null(conf->dead_topic);
+	ck_assert_int_eq(conf->drop_dead, 0);
+	load("[lapsed]\ndead_letter_topic = a b\n" KAFKA);
+	ck_assert_has(told(), "dead_letter_topic: \"a b\" is not a topic");
+	load("[lapsed]\ndrop_dead = yes\n" KAFKA
+	     "[route a]\npattern = a*\ntopic = t\ndead_letter_topic = t\n");
+	ck_assert_has(told(), "drop_dead does nothing without max_dead");
+	ck_assert_has(told(), "route a has its topic for dead letters as well");
+}
+END_TEST
+
 START_TEST(an_argument_holds_no_password)
 {
 	struct conf_source source = { .tool = true, .redis_url = "redis://u:hunter2@h" };
@@ -943,6 +981,8 @@ static void add_values(Suite *s)
 	tcase_add_test(tc, the_environment_beats_the_file);
 	tcase_add_test(tc, a_mistake_in_the_environment_is_said_to_be_there);
 	tcase_add_test(tc, the_tool_needs_redis_only);
+	tcase_add_test(tc, the_tool_takes_the_routes_it_can_use);
+	tcase_add_test(tc, dead_letters_have_topics);
 	tcase_add_test(tc, an_argument_holds_no_password);
 	tcase_add_test(tc, the_mock_cluster_needs_no_broker);
 }
