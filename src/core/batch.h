@@ -98,6 +98,7 @@ struct batch {
 	enum trigger trigger;
 	unsigned from_slot;	/* of an adopted one */
 	uint64_t from_seq;
+	unsigned adopted;	/* how often it has been */
 	size_t reserved;	/* credits held while ASKED */
 	size_t bytes;		/* of members and envelopes */
 	size_t n;

@@ -23,6 +23,9 @@
 #define HEARD_BYTES	(8u << 20)
 #define DEAD_MANY	10000	/* warn from here on, unless max_dead says */
 #define NOTES		64	/* a power of two */
+/* Times that a batch of one record is adopted before the record is buried: more
+ * than it takes to halve a full batch down to one. */
+#define POISON		15
 
 enum stage { STAGE_RUN, STAGE_DRAIN, STAGE_GIVE_UP };
 
@@ -32,10 +35,10 @@ struct bridge {
 	struct lease lease;
 	struct rclock clock;
 	struct claims claims;
+	struct walk walk;
 	struct heard *heard;
 	struct topics *topics;
 	struct batch *batches;
-	struct walk walk;
 	struct batch *ready, **ready_end;	/* to be settled or forgotten */
 	enum stage stage;
 	bool up;			/* there is a connection to Redis */
@@ -45,6 +48,7 @@ struct bridge {
 
 	struct batch *reading;		/* the one that is being brought */
 	bool read_owed;			/* its call is with Redis */
+	usec_t read_asked, lease_asked;	/* since when; of the lease's calls */
 	bool claim_next;		/* take turns: claim, recover, claim ... */
 	struct batch_name *orphans;
 	size_t n_orphans;
@@ -92,10 +96,10 @@ struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *r
 	b->topics = topics_new(&tc);
 	lease_init(&b->lease, conf->lease, seed);
 	claims_init(&b->claims, conf->listens, conf->grace, conf->sweep_interval, now);
+	walk_init(&b->walk, conf->sweep_interval, now);
 	return b;
 }
 
-	walk_init(&b->walk, conf->sweep_interval, now);
 void bridge_free(struct bridge *b)
 {
 	if (!b)
@@ -109,10 +113,10 @@ void bridge_free(struct bridge *b)
 	}
 	topics_free(b->topics);
 	heard_free(b->heard);
+	walk_clear(&b->walk);
 	free(b->orphans);
 	free(b);
 }
-	walk_clear(&b->walk);
 
 void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 		      const struct routes *routes)
@@ -124,10 +128,10 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 	topics_configure(b->topics, &tc);
 	b->claims.grace = conf->grace;
 	b->claims.sweep_interval = conf->sweep_interval;
+	walk_configure(&b->walk, conf->sweep_interval);
 	b->routes = routes;
 }
 
-	walk_configure(&b->walk, conf->sweep_interval);
 /* Notes: a full ring loses the newest, since the first ones tell the cause. */
 
 static struct note *note_add(struct bridge *b, enum note_kind kind, int64_t n, int64_t m)
@@ -365,10 +369,10 @@ static void abandon_all(struct bridge *b, usec_t now)
 	b->n_orphans = 0;
 	if (b->claims.asked)
 		claims_lost(&b->claims, now);
+	walk_lost(&b->walk, now);
 	b->counters.fenced++;
 	note_add(b, NOTE_FENCED, (int64_t)batches, (int64_t)entries);
 	lease_fenced(&b->lease, now);
-	walk_lost(&b->walk, now);
 }
 
 /* Asks ---------------------------------------------------------------- */
@@ -379,6 +383,12 @@ static const struct ask *ask_about(struct bridge *b, enum ask_kind kind, struct 
 		batch->called = true;
 	b->ask = (struct ask){ .kind = kind, .life = b->lease.joins, .batch = batch };
 	return &b->ask;
+}
+
+static const struct ask *ask_lease(struct bridge *b, enum ask_kind kind, usec_t now)
+{
+	b->lease_asked = now;
+	return ask_about(b, kind, NULL);
 }
 
 /* Where the entries that stay are to go; once for each batch. */
@@ -441,9 +451,10 @@ static bool room_or_note(struct bridge *b)
 	return false;
 }
 
-static const struct ask *ask_read(struct bridge *b, enum ask_kind kind)
+static const struct ask *ask_read(struct bridge *b, enum ask_kind kind, usec_t now)
 {
 	b->read_owed = true;
+	b->read_asked = now;
 	return ask_about(b, kind, b->reading);
 }
 
@@ -459,12 +470,12 @@ static const struct ask *ask_recover(struct bridge *b, usec_t now)
 		b->reading = batch_add(b, ++b->lease.seq, BATCH_ADOPTED);
 		b->reading->from_slot = from.slot;
 		b->reading->from_seq = from.seq;
-		return ask_read(b, ASK_ADOPT);
+		return ask_read(b, ASK_ADOPT, now);
 	}
 	if (topics_trial(b->topics, now, &seq, &t)) {
 		b->reading = batch_add(b, seq, BATCH_FETCHED);
 		b->reading->topic = t;
-		return ask_read(b, ASK_FETCH);
+		return ask_read(b, ASK_FETCH, now);
 	}
 	return NULL;
 }
@@ -473,7 +484,7 @@ static const struct ask *claim_call(struct bridge *b, usec_t now)
 {
 	size_t room = b->bytes < b->conf.max_bytes ? b->conf.max_bytes - b->bytes : 1;
 
-	ask_read(b, ASK_CLAIM);
+	ask_read(b, ASK_CLAIM, now);
 	b->ask.limit = b->conf.claim_limit;
 	b->ask.bytes = room < CLAIM_BYTES ? room : CLAIM_BYTES;
 	b->ask.hush = HUSH_MS;
@@ -510,11 +521,11 @@ static const struct ask *ask_again(struct bridge *b, usec_t now)
 	case BATCH_CLAIMED:
 		return claim_call(b, now);
 	case BATCH_ADOPTED:
-		return ask_read(b, ASK_ADOPT);
+		return ask_read(b, ASK_ADOPT, now);
 	case BATCH_FETCHED:
 		break;
 	}
-	return ask_read(b, ASK_FETCH);
+	return ask_read(b, ASK_FETCH, now);
 }
 
 static bool recovery_wanted(const struct bridge *b, usec_t now)
@@ -542,9 +553,6 @@ static const struct ask *ask_bring(struct bridge *b, usec_t now)
 	return ask || b->claim_next ? ask : ask_claim(b, now);
 }
 
-static const struct ask *ask_leave(struct bridge *b)
-{
-	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
 static bool walks(const struct bridge *b)
 {
 	return b->conf.sweeps && b->stage == STAGE_RUN;
@@ -561,6 +569,9 @@ static const struct ask *ask_walk(struct bridge *b, usec_t now)
 	return &b->ask;
 }
 
+static const struct ask *ask_leave(struct bridge *b)
+{
+	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
 		return NULL;
 	b->lease.state = LEASE_LEAVING;
 	return ask_about(b, ASK_LEAVE, NULL);
@@ -574,27 +585,27 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 		return NULL;
 	if (b->lease.state != LEASE_HELD) {
 		if (b->stage == STAGE_RUN && lease_wants_join(&b->lease, now))
-			return ask_about(b, ASK_JOIN, NULL);
+			return ask_lease(b, ASK_JOIN, now);
 		return NULL;
 	}
 	ask = ask_settle(b);
 	if (!ask && lease_wants_renew(&b->lease, now)) {
-		ask = ask_about(b, ASK_RENEW, NULL);
+		ask = ask_lease(b, ASK_RENEW, now);
 		b->ask.own = b->compare;
 		b->ask.deaf = b->deaf;
 	}
 	if (!ask)
 		ask = ask_bring(b, now);
+	if (!ask)
+		ask = ask_walk(b, now);
 	return ask ? ask : ask_leave(b);
 }
 
-	if (!ask)
-		ask = ask_walk(b, now);
 /* Answers ------------------------------------------------------------- */
 
-static void redis_said(struct bridge *b, int64_t redis, usec_t now)
+static void redis_said(struct bridge *b, int64_t redis, usec_t sent, usec_t now)
 {
-	int64_t back = rclock_sample(&b->clock, redis, now);
+	int64_t back = rclock_sample(&b->clock, redis, sent, now);
 
 	b->hold = 0;
 	if (back)
@@ -614,7 +625,7 @@ void bridge_joined(struct bridge *b, unsigned life, int64_t redis, unsigned slot
 {
 	if (life != b->lease.joins)
 		return;
-	redis_said(b, redis, now);
+	redis_said(b, redis, b->lease_asked, now);
 	lease_joined(&b->lease, slot, epoch, seq, now);
 	note_add(b, NOTE_JOINED, slot, (int64_t)epoch);
 	orphans_set(b, open, n);
@@ -651,7 +662,7 @@ void bridge_renewed(struct bridge *b, unsigned life, int64_t redis, const unsign
 
 	if (life != b->lease.joins)
 		return;
-	redis_said(b, redis, now);
+	redis_said(b, redis, b->lease_asked, now);
 	if (n > LEASE_PEERS)
 		n = LEASE_PEERS;
 	for (size_t i = 0; i < n; i++)
@@ -701,6 +712,23 @@ static void entry_enter(struct bridge *b, struct entry *e)
 	topics_enter(b->topics, e, ev.route ? ev.route->topic : ev.record.topic);
 }
 
+/* Its holders died so often that it must be what they died of. */
+static bool is_poison(const struct batch *batch)
+{
+	return batch->n == 1 && batch->adopted >= POISON;
+}
+
+static void poison_enter(struct bridge *b, struct batch *batch)
+{
+	char why[64];
+
+	snprintf(why, sizeof why, "poison: taken over %u times, and every holder died",
+		 batch->adopted);
+	/* Not even a message is made of it. */
+	entry_lost(b, batch->entries, why, bytes_none);
+	batch_decided(b, batch);
+}
+
 static void batch_enter(struct bridge *b, struct batch *batch, usec_t now)
 {
 	for (size_t i = 0; i < batch->n; i++) {
@@ -737,7 +765,8 @@ static void claim_counted(struct bridge *b, struct batch *batch,
 	}
 }
 
-static void adopted(struct bridge *b, struct batch *batch, const struct batch_answer *a)
+static void adopted(struct bridge *b, struct batch *batch, const struct batch_answer *a,
+		    usec_t now)
 {
 	struct note *n;
 
@@ -745,6 +774,9 @@ static void adopted(struct bridge *b, struct batch *batch, const struct batch_an
 		return;
 	b->counters.adopted_batches++;
 	b->counters.adopted_entries += a->n;
+	/* Its other half may be waiting (adopt.lua). */
+	if (a->adopted > 2)
+		lease_hurry(&b->lease, now);
 	n = note_add(b, NOTE_ADOPTED, (int64_t)a->n, a->adopted);
 	snprintf(n->text, sizeof n->text, "%u:%llu", batch->from_slot,
 		 (unsigned long long)batch->from_seq);
@@ -761,11 +793,11 @@ void bridge_brought(struct bridge *b, struct batch *batch,
 	assert(batch == b->reading);
 	b->reading = NULL;
 	b->read_owed = false;
-	redis_said(b, a->redis, now);
+	redis_said(b, a->redis, b->read_asked, now);
 	if (batch->source == BATCH_CLAIMED)
 		claim_counted(b, batch, a, now);
 	else if (batch->source == BATCH_ADOPTED)
-		adopted(b, batch, a);
+		adopted(b, batch, a, now);
 	if (batch->source == BATCH_ADOPTED && a->topic.n) {
 		topics_parked(b->topics, a->topic, batch->seq,
 			      rclock_local(&b->clock, a->retry, now));
@@ -780,12 +812,16 @@ void bridge_brought(struct bridge *b, struct batch *batch,
 	}
 	b->events -= batch->reserved;
 	batch->reserved = 0;
+	batch->adopted = a->adopted;
 	if (batch->source != BATCH_CLAIMED)
 		batch->trigger = TRIGGER_RECOVERY;
 	batch_fill(batch, a->members, a->envelopes, a->n);
 	b->events += batch->n;
 	b->bytes += batch->bytes;
-	batch_enter(b, batch, now);
+	if (is_poison(batch))
+		poison_enter(b, batch);
+	else
+		batch_enter(b, batch, now);
 }
 
 /* What was parked by it can be read again from now on. */
@@ -849,34 +885,6 @@ void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t
 	settled(b, batch);
 }
 
-static void hold_off(struct bridge *b, usec_t now)
-{
-	b->hold = b->hold ? 2 * b->hold : HOLD_MIN;
-	if (b->hold > HOLD_MAX)
-		b->hold = HOLD_MAX;
-	b->hold_until = now + b->hold;
-}
-
-static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batch,
-			usec_t again)
-{
-	switch (kind) {
-	case ASK_JOIN:
-	case ASK_RENEW:
-		lease_lost(&b->lease, again);
-		break;
-	case ASK_LEAVE:
-		if (b->lease.state == LEASE_LEAVING)
-			b->lease.state = LEASE_HELD;
-		break;
-	case ASK_CLAIM:
-	case ASK_ADOPT:
-	case ASK_FETCH:
-		if (batch == b->reading)
-			b->read_owed = false;
-		break;
-	case ASK_SETTLE:
-		batch->resettled = true;
 /* One note for all of a kind, which come together. */
 static void note_repaired(struct bridge *b, const struct walk_answer *a)
 {
@@ -913,10 +921,41 @@ void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *a,
 	walk_answer(&b->walk, a, b->lease.rank, now);
 }
 
+static void hold_off(struct bridge *b, usec_t now)
+{
+	b->hold = b->hold ? 2 * b->hold : HOLD_MIN;
+	if (b->hold > HOLD_MAX)
+		b->hold = HOLD_MAX;
+	b->hold_until = now + b->hold;
+}
+
+static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batch,
+			usec_t again)
+{
+	switch (kind) {
+	case ASK_JOIN:
+	case ASK_RENEW:
+		lease_lost(&b->lease, again);
+		break;
+	case ASK_LEAVE:
+		if (b->lease.state == LEASE_LEAVING)
+			b->lease.state = LEASE_HELD;
+		break;
+	case ASK_CLAIM:
+	case ASK_ADOPT:
+	case ASK_FETCH:
+		if (batch == b->reading)
+			b->read_owed = false;
+		break;
+	case ASK_SETTLE:
+		batch->resettled = true;
 		batch_due(b, batch, BATCH_READY);
 		break;
 	case ASK_FORGET:
 		batch_due(b, batch, BATCH_LOST);
+		break;
+	case ASK_WALK:
+		walk_lost(&b->walk, again);
 		break;
 	}
 }
@@ -947,9 +986,6 @@ struct entry *bridge_next(struct bridge *b, usec_t now)
 	struct entry *e;
 
 	if (b->stage == STAGE_GIVE_UP)
-	case ASK_WALK:
-		walk_lost(&b->walk, again);
-		break;
 		return NULL;
 	if (topics_tick(b->topics, now))
 		all_decided(b);
@@ -1045,6 +1081,8 @@ static usec_t ask_deadline(const struct bridge *b, usec_t now)
 		return at;
 	if (b->ready || (b->reading && !b->read_owed))
 		return now;
+	if (walks(b) && walk_deadline(&b->walk) < at)
+		at = walk_deadline(&b->walk);
 	if (b->stage != STAGE_RUN || b->read_owed)
 		return at;
 	t = claims_at(&b->claims, &b->clock, b->lease.rank, heard_oldest(b->heard), now);
@@ -1073,8 +1111,6 @@ usec_t bridge_deadline(const struct bridge *b, usec_t now)
 void bridge_drain(struct bridge *b)
 {
 	if (b->stage == STAGE_RUN)
-	if (walks(b) && walk_deadline(&b->walk) < at)
-		at = walk_deadline(&b->walk);
 		b->stage = STAGE_DRAIN;
 }
 

@@ -2,18 +2,18 @@
 
 #include "core/rclock.h"
 
-/* A sample this far off means that a clock was set, not that a way was long. */
-#define STEP	(2 * USEC_PER_SEC)
+/* What clocks may drift apart between two answers. */
+#define DRIFT	(100 * USEC_PER_MSEC)
 
-int64_t rclock_sample(struct rclock *c, int64_t redis, usec_t now)
+int64_t rclock_sample(struct rclock *c, int64_t redis, usec_t sent, usec_t now)
 {
-	int64_t offset = redis - now;
-	int64_t back = c->known && offset < c->offset - STEP ? c->offset - offset : 0;
+	int64_t least = redis - now, most = redis - sent;
+	int64_t back = c->known && most < c->offset - DRIFT ? c->offset - most : 0;
 
-	if (!c->known || offset > c->offset || offset < c->offset - STEP)
-		c->offset = offset;
-	else
-		c->offset -= (c->offset - offset) / 256;	/* clocks drift */
+	if (!c->known || c->offset < least)
+		c->offset = least;
+	else if (c->offset > most)
+		c->offset = most;
 	c->known = true;
 	return back;
 }

@@ -3,10 +3,11 @@
 /*
  * rclock - what Redis' clock says, as far as we can tell from here.
  *
- * Every answer of a script carries Redis' TIME.  It was read before the
- * answer arrived, so each sample puts Redis' clock too low by the way back
- * and never too high: the highest recent sample is the best.  It only decides
- * when to ask and how lateness is counted; what is due is for the script.
+ * Every answer of a script carries Redis' TIME, which was read after the call
+ * was sent and before the answer arrived.  So each answer bounds the difference
+ * of the clocks from both sides; we keep to the lower side, which asks late by
+ * the way back and never early.  It only decides when to ask and how lateness
+ * is counted; what is due is for the script.
  */
 #ifndef LAPSED_CORE_RCLOCK_H
 #define LAPSED_CORE_RCLOCK_H
@@ -21,10 +22,11 @@ struct rclock {
 };
 
 /*
- * `redis` (us since the epoch) came with an answer that arrived at `now`.
- * Says by how much Redis' clock was set back since the last one, 0: it was not.
+ * `redis` (us since the epoch) came with the answer to a call that was sent at
+ * `sent` and answered at `now`.  Says by how much Redis' clock was set back
+ * since the last one, 0: it was not.
  */
-int64_t rclock_sample(struct rclock *c, int64_t redis, usec_t now);
+int64_t rclock_sample(struct rclock *c, int64_t redis, usec_t sent, usec_t now);
 
 /* Redis' time in microseconds; 0 while nothing is known. */
 int64_t rclock_redis(const struct rclock *c, usec_t now);

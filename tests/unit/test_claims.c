@@ -15,7 +15,7 @@ static struct rclock rclock;
 static void setup(void)
 {
 	rclock = (struct rclock){ 0 };
-	rclock_sample(&rclock, BASE * USEC_PER_MSEC, 0);
+	rclock_sample(&rclock, BASE * USEC_PER_MSEC, 0, 0);
 	claims_init(&claims, true, GRACE, SWEEP, 0);
 	claims_ask(&claims, 0);
 	claims_answer(&claims, -1, 0, 0);
@@ -132,16 +132,19 @@ END_TEST
 
 START_TEST(redis_clock_is_never_put_too_high)
 {
-	rclock_sample(&rclock, BASE * USEC_PER_MSEC + 1000, 1500);	/* slow way back */
-	ck_assert_int_le(rclock_redis(&rclock, 2000), BASE * USEC_PER_MSEC + 2000);
-	ck_assert_int_ge(rclock_redis(&rclock, 2000), BASE * USEC_PER_MSEC + 1900);
+	rclock_sample(&rclock, BASE * USEC_PER_MSEC + 1000, 900, 1500);	/* slow way back */
+	ck_assert_int_eq(rclock_redis(&rclock, 2000), BASE * USEC_PER_MSEC + 2000);
+	rclock_sample(&rclock, BASE * USEC_PER_MSEC + 3010, 2900, 3005);	/* it runs fast */
+	ck_assert_int_eq(rclock_redis(&rclock, 4000), BASE * USEC_PER_MSEC + 4005);
+	rclock_sample(&rclock, BASE * USEC_PER_MSEC + 4900, 4990, 5100);	/* and slow */
+	ck_assert_int_eq(rclock_redis(&rclock, 5000), BASE * USEC_PER_MSEC + 4910);
 }
 END_TEST
 
 START_TEST(a_clock_that_was_set_back_is_noticed)
 {
-	ck_assert_int_eq(rclock_sample(&rclock, BASE * USEC_PER_MSEC + 5, 6), 0);
-	ck_assert_int_gt(rclock_sample(&rclock, (BASE - 86400000) * USEC_PER_MSEC, 7),
+	ck_assert_int_eq(rclock_sample(&rclock, BASE * USEC_PER_MSEC + 5, 5, 6), 0);
+	ck_assert_int_gt(rclock_sample(&rclock, (BASE - 86400000) * USEC_PER_MSEC, 7, 7),
 			 86399 * (int64_t)USEC_PER_SEC);
 	ck_assert_int_eq(rclock_redis(&rclock, 7), (BASE - 86400000) * USEC_PER_MSEC);
 }
