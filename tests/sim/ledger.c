@@ -136,7 +136,8 @@ static bool same_name(const struct life *a, const struct life *b)
 /*
  * What came back may be gone or undone, and an earlier life of the same name
  * may stand there again, to be found by what the application does next.  What
- * was acknowledged meanwhile may stand there and come once more.
+ * was acknowledged meanwhile may stand there and come once more, and what was
+ * claimed meanwhile may be ended there, and come all the same.
  */
 void ledger_failed_over(struct ledger *l, usec_t since)
 {
@@ -146,6 +147,8 @@ void ledger_failed_over(struct ledger *l, usec_t since)
 
 		if (!life->came || life->came_at >= since)
 			life->reasons += 2;	/* of who claimed before, and after */
+		if (!life->came && life->due <= redis_ms(l->w))
+			life->undone = true;
 		for (size_t j = 0; life->touched >= since && j < l->n; j++)
 			if (same_name(life, l->lives[j]))
 				l->lives[j]->exempt = true;
@@ -293,7 +296,7 @@ void ledger_arrived(struct ledger *l, struct bytes id)
 		broken(l, life, "arrived again without a reason");
 	if (life->exempt)
 		return;
-	if ((life->fate == ENDED || life->corrupt) && life->came == 1)
+	if ((life->fate == ENDED || life->corrupt) && life->came == 1 && !life->undone)
 		broken(l, life, "arrived though it was ended");
 	redis_us(l->w);
 	if (l->w->latest / 1000 < life->due)

@@ -44,6 +44,7 @@ struct life {
 	usec_t touched, came_at;
 	enum fate fate;
 	bool poison, corrupt, exempt, replayed;
+	bool undone;			/* a failover may have undone its claim */
 	bool hurried;			/* its key got an earlier end: Redis tells when it looks */
 	unsigned came, reasons;
 };

@@ -588,13 +588,40 @@ static void cmd_zrange(struct call *c)
 		reply_item(c->out, o->sorted[i], scores);
 }
 
-static bool within(double score, const struct bytes *range)
-{
+struct range {
+	double low, high;
 	bool open_low, open_high;
-	double low = bound(range[0], &open_low), high = bound(range[1], &open_high);
+};
 
-	return (open_low ? score > low : score >= low) &&
-	       (open_high ? score < high : score <= high);
+static struct range range_of(const struct bytes *from)
+{
+	struct range r;
+
+	r.low = bound(from[0], &r.open_low);
+	r.high = bound(from[1], &r.open_high);
+	return r;
+}
+
+/* The first that is not below the range. */
+static size_t range_first(const struct object *o, const struct range *r)
+{
+	size_t low = 0, high = o->dict.n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		double score = o->sorted[mid]->score;
+
+		if (r->open_low ? score <= r->low : score < r->low)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool range_has(const struct range *r, double score)
+{
+	return r->open_high ? score < r->high : score <= r->high;
 }
 
 static void cmd_zrangebyscore(struct call *c)
@@ -602,6 +629,7 @@ static void cmd_zrangebyscore(struct call *c)
 	struct object *o = typed(c, KIND_ZSET);
 	int64_t skip = 0, limit = INT64_MAX;
 	bool scores = false;
+	struct range r;
 
 	if (c->out->kind == REPLY_ERROR)
 		return;
@@ -612,9 +640,12 @@ static void cmd_zrangebyscore(struct call *c)
 			limit = number(c->argv[i + 2]);
 		}
 	}
+	r = range_of(c->argv + 2);
 	c->out->kind = REPLY_ARRAY;
-	for (size_t i = 0; o && i < o->dict.n; i++) {
-		if (!within(o->sorted[i]->score, c->argv + 2) || skip-- > 0)
+	for (size_t i = o ? range_first(o, &r) : 0; o && i < o->dict.n; i++) {
+		if (!range_has(&r, o->sorted[i]->score))
+			break;
+		if (skip-- > 0)
 			continue;
 		if (limit-- <= 0)
 			break;
@@ -639,10 +670,12 @@ static void cmd_zscan(struct call *c)
 static void cmd_zcount(struct call *c)
 {
 	struct object *o = typed(c, KIND_ZSET);
+	struct range r = range_of(c->argv + 2);
+	size_t i = o ? range_first(o, &r) : 0;
 	int64_t n = 0;
 
-	for (size_t i = 0; o && i < o->dict.n; i++)
-		n += within(o->sorted[i]->score, c->argv + 2);
+	for (; o && i < o->dict.n && range_has(&r, o->sorted[i]->score); i++)
+		n++;
 	if (c->out->kind != REPLY_ERROR)
 		reply_int(c->out, n);
 }
