@@ -41,7 +41,7 @@ local function new_claim(keys, argv)
 		limit = tonumber(argv[5]), bytes = tonumber(argv[6]),
 		hush = tonumber(argv[7]), window = tonumber(argv[8]),
 		members = {}, values = {}, gone = {}, follow = {},
-		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {},
+		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {}, expired = {},
 	}
 end
 
@@ -119,10 +119,12 @@ end
 
 local function claim_heard(c, member, age)
 	local db, key = split(member)
+	-- `seen` has when it expired, not when somebody got round to asking.
+	c.expired[member] = c.ms - (age or 0)
 	select_db(c, NSDB)
 	local score = tonumber(redis.call('ZSCORE', c.prefix .. ':due', member) or nil)
 	local seen = tonumber(redis.call('ZSCORE', c.prefix .. ':seen', member) or nil)
-	local echo = seen and seen >= c.ms - (age or 0) - c.window
+	local echo = seen and seen >= c.expired[member] - c.window
 	if not score then
 		if echo or not age then
 			c.absorbed = c.absorbed + 1
@@ -180,7 +182,7 @@ local function remember_seen(c)
 	local seen, list = c.prefix .. ':seen', {}
 	for i = 1, #c.members do
 		if string.byte(c.members[i]) == 107 then	-- k
-			list[#list + 1] = int(c.ms)
+			list[#list + 1] = int(c.expired[c.members[i]] or c.ms)
 			list[#list + 1] = c.members[i]
 		end
 	end
