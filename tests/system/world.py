@@ -13,6 +13,7 @@ from limits import until
 PREFIX = "lapse:{0}"
 
 # What may be left when all is done (design, section 3).
+CANARY = f"{PREFIX}:canary:".encode()
 LASTING = {f"{PREFIX}:{name}".encode() for name in ("epoch", "slots", "seen")}
 
 
@@ -148,8 +149,11 @@ class World:
 
     def left(self):
         """The keys of lapsed that are there, but for those that may stay."""
+        busy = [f"{PREFIX}:{name}" for name in ("due", "rec", "open")]
+        if self.client.exists(*busy):       # no need to look at every key there is
+            return {key.encode() for key in busy if self.client.exists(key)}
         keys = set(self.client.scan_iter(match=b"lapse:{*", count=1000))
-        return keys - LASTING
+        return {k for k in keys - LASTING if not k.startswith(CANARY)}
 
     def drained(self, limit=20, dead=False):
         """
