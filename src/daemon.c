@@ -291,6 +291,8 @@ static void on_subscribed(void *arg)
 {
 	struct daemon *d = arg;
 
+	if (server_gap_ms(d->server) >= 0)
+		bridge_counters(d->bridge)->gaps++;
 	bridge_subscribed(d->bridge, clock_now());
 }
 
@@ -340,6 +342,13 @@ static void on_expired(void *arg, unsigned db, struct bytes key)
 		     route->registers & ROUTE_NOTICE, clock_now());
 }
 
+static void on_heard_since(void *arg, usec_t since)
+{
+	struct daemon *d = arg;
+
+	bridge_heard_since(d->bridge, since);
+}
+
 static void on_wake(void *arg, struct bytes message)
 {
 	struct daemon *d = arg;
@@ -353,7 +362,7 @@ static void on_wake(void *arg, struct bytes message)
 static const struct server_handlers server_handlers = {
 	.greeted = on_greeted, .link = on_link, .subscribed = on_subscribed,
 	.unfit = on_unfit, .expired = on_expired, .wake = on_wake,
-	.canary = on_canary, .deaf = on_deaf,
+	.canary = on_canary, .deaf = on_deaf, .heard_since = on_heard_since,
 };
 
 static const struct calls_handlers calls_handlers = {

@@ -13,7 +13,7 @@
 
 #define OLDEST		60200	/* 6.2.0 */
 #define CHANNEL_MAX	128
-#define CANARY_SECONDS	2.0
+#define CANARY_SECONDS	1.5	/* and an answer_timeout of 3 s: dead ones are noticed in 5 */
 #define CANARY_TTL_MS	1000	/* run out by the next look */
 
 struct server {
@@ -32,6 +32,7 @@ struct server {
 	struct canary canary;
 	char canary_name[64], canary_key[160];
 	bool canary_set;	/* by the last call */
+	usec_t word_asked;	/* when the word that we wait for was; 0: we don't */
 	usec_t deaf_since;	/* when the subscription ended; 0: it never was */
 	int64_t gap_ms;
 };
@@ -223,6 +224,9 @@ static void worker_down(void *arg, enum redis_trouble trouble, bool was_up,
 		s->handlers.link(s->arg, false);
 	s->linked = false;
 	say_down(s, trouble, was_up, "connection", why, retry_ms);
+	/* Without this connection there is no canary to find the other one dead. */
+	if (trouble == REDIS_SILENT && redis_is_up(s->subscriber))
+		redis_drop(s->subscriber, REDIS_SILENT, why);
 }
 
 /* The canary ---------------------------------------------------------- */
@@ -281,7 +285,18 @@ static void on_canary(struct ev_loop *loop, ev_timer *w, int events)
 	case CANARY_FINE:
 		break;
 	}
+	if (!s->word_asked)
+		s->word_asked = clock_now();
 	s->handlers.canary(s->arg, db, s->canary_name, CANARY_TTL_MS);
+}
+
+/* What comes behind our word was published later than we asked for it. */
+static void on_word(struct server *s)
+{
+	canary_word(&s->canary);
+	if (s->word_asked)
+		s->handlers.heard_since(s->arg, s->word_asked);
+	s->word_asked = 0;
 }
 
 void server_canary_answered(struct server *s, bool gone, bool set)
@@ -318,7 +333,7 @@ static void heard(struct server *s, const redisReply *channel, const redisReply 
 		if (!bytes_starts(body, BYTES("canary ")))
 			s->handlers.wake(s->arg, body);
 		else if (bytes_eq(bytes_skip(body, 7), bytes_str(s->canary_name)))
-			canary_word(&s->canary);
+			on_word(s);
 	} else if (bytes_eq(event, BYTES("expired"))) {
 		if (bytes_eq(body, bytes_str(s->canary_key)))
 			canary_expiry(&s->canary);
@@ -370,6 +385,8 @@ static void subscriber_up(void *arg)
 	size_t n = exact_channels(s, names, channels);
 	bool pattern = listens_to_keys(s) && s->conf->databases.all;
 
+	s->handlers.heard_since(s->arg, clock_now());
+	s->word_asked = 0;
 	s->owed = n + pattern;
 	(void)redis_subscribe(s->subscriber, false, channels, n, on_message, NULL);
 	if (pattern)

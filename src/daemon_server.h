@@ -9,7 +9,7 @@
  *
  *	up --> INFO, ROLE, CONFIG GET --> greeted() --> scripts --> link(up)
  *
- * Every two seconds a canary proves that both connections live and that what
+ * Every 1.5 seconds a canary proves that both connections live and that what
  * Redis publishes arrives (core/canary.h).
  *
  * A replica is refused until it is one no more; a server in cluster mode or
@@ -32,6 +32,8 @@ struct server_handlers {
 	void (*subscribed)(void *arg);
 	void (*unfit)(void *arg);	/* this server can't serve; it was logged */
 	void (*expired)(void *arg, unsigned db, struct bytes key);
+	/* What is heard from now on was published after this. */
+	void (*heard_since)(void *arg, usec_t since);
 	void (*wake)(void *arg, struct bytes message);
 	/* Call the canary script and tell server_canary_answered(). */
 	void (*canary)(void *arg, unsigned db, const char *name, msec_t ttl);

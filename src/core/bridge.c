@@ -14,6 +14,11 @@
 #define HUSH_MS		100
 /* Notifications of one expiry reach all instances within this time. */
 #define WINDOW_MS	2000
+/* A claim's way to Redis, for what may have been claimed before it got there. */
+#define WAY_MS		1000
+/* What is older than this may have been claimed by another instance, and `seen`
+ * (a minute, trim_seen) have forgotten it. */
+#define OLD_NEWS	(50 * USEC_PER_SEC)
 /* Entries of a claim, in bytes; bounds the run time of the script. */
 #define CLAIM_BYTES	(4u << 20)
 #define RETRY_PAUSE	(200 * USEC_PER_MSEC)
@@ -37,6 +42,7 @@ struct bridge {
 	struct claims claims;
 	struct walk walk;
 	struct heard *heard;
+	usec_t heard_since;
 	struct topics *topics;
 	struct batch *batches;
 	struct batch *ready, **ready_end;	/* to be settled or forgotten */
@@ -183,9 +189,16 @@ void bridge_subscribed(struct bridge *b, usec_t now)
 	claims_sweep(&b->claims, now);
 }
 
+void bridge_heard_since(struct bridge *b, usec_t since)
+{
+	b->heard_since = since;
+	heard_since(b->heard, since);
+}
+
 void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now)
 {
-	enum heard_result r = heard_add(b->heard, member, anyway, now);
+	bool old = b->heard_since && now - b->heard_since > OLD_NEWS;
+	enum heard_result r = heard_add(b->heard, member, anyway && !old, now);
 
 	b->counters.heard++;
 	if (r == HEARD_ECHO)
@@ -480,6 +493,21 @@ static const struct ask *ask_recover(struct bridge *b, usec_t now)
 	return NULL;
 }
 
+/* How long before it was heard a key may have been claimed for the same expiry. */
+static msec_t claim_window(const struct ask *ask)
+{
+	msec_t window = WINDOW_MS;
+
+	for (size_t i = 0; i < ask->nheard; i++) {
+		const struct heard_key *k = &ask->heard[i];
+		msec_t old = (k->at - k->since) / USEC_PER_MSEC + WAY_MS;
+
+		if (k->anyway && old > window)
+			window = old;
+	}
+	return window;
+}
+
 static const struct ask *claim_call(struct bridge *b, usec_t now)
 {
 	size_t room = b->bytes < b->conf.max_bytes ? b->conf.max_bytes - b->bytes : 1;
@@ -488,9 +516,9 @@ static const struct ask *claim_call(struct bridge *b, usec_t now)
 	b->ask.limit = b->conf.claim_limit;
 	b->ask.bytes = room < CLAIM_BYTES ? room : CLAIM_BYTES;
 	b->ask.hush = HUSH_MS;
-	b->ask.window = WINDOW_MS;
 	b->ask.nheard = b->conf.claim_limit;
 	b->ask.heard = heard_peek(b->heard, &b->ask.nheard, now);
+	b->ask.window = claim_window(&b->ask);
 	b->reading->heard = b->ask.nheard;
 	return &b->ask;
 }

@@ -144,7 +144,11 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 /* What happened. */
 void bridge_link(struct bridge *b, bool up, usec_t now);	/* to Redis */
 void bridge_subscribed(struct bridge *b, usec_t now);	/* anew: sweep at once */
-/* `anyway`: claim it even if it is not in the shadow. */
+/*
+ * `anyway`: claim it even if it is not in the shadow.  What is heard from now on
+ * was published after `since`; another instance may have claimed it since then.
+ */
+void bridge_heard_since(struct bridge *b, usec_t since);
 void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now);
 void bridge_wake(struct bridge *b, msec_t due, usec_t now);
 void bridge_deaf(struct bridge *b, bool deaf);	/* told to the others */

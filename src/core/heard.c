@@ -21,6 +21,7 @@ struct echo {
 struct heard {
 	size_t max_keys, max_bytes;
 	size_t bytes;
+	usec_t since;		/* 0: not told */
 	struct heard_key *keys;
 	size_t first, n, cap;
 	struct echo echoes[ECHO_SLOTS];
@@ -79,6 +80,11 @@ static bool is_echo(struct heard *h, struct bytes member, usec_t now)
 	return true;
 }
 
+void heard_since(struct heard *h, usec_t since)
+{
+	h->since = since;
+}
+
 static void make_room(struct heard *h)
 {
 	if (h->first + h->n < h->cap)
@@ -107,7 +113,7 @@ enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
 		return HEARD_DROPPED;
 	make_room(h);
 	h->keys[h->first + h->n++] = (struct heard_key){
-		bytes_of(mem_copy(member), member.n), anyway, now
+		bytes_of(mem_copy(member), member.n), anyway, now, h->since ? h->since : now
 	};
 	h->bytes += member.n;
 	return HEARD_KEPT;

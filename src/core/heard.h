@@ -24,6 +24,7 @@ struct heard_key {
 	struct bytes member;	/* k:<db>:<key>, owned by the list */
 	bool anyway;		/* claimed even if it is not in the shadow */
 	usec_t at;
+	usec_t since;		/* it was published between then and `at` */
 };
 
 struct heard;
@@ -35,6 +36,12 @@ enum heard_result { HEARD_KEPT, HEARD_ECHO, HEARD_DROPPED };
 
 enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
 			    usec_t now);
+
+/*
+ * What is added from now on was published after `since`: it may have waited on
+ * its way to us, or we did not run.  Unless told, it is fresh.
+ */
+void heard_since(struct heard *h, usec_t since);
 
 /* The next notification of `member` is the echo of our own look. */
 void heard_expect(struct heard *h, struct bytes member, usec_t now);

@@ -387,6 +387,29 @@ START_TEST(what_is_heard_between_two_tries_of_a_claim_is_asked_for_again)
 }
 END_TEST
 
+/* We were stopped, or the notification was on its way for long. */
+START_TEST(old_news_may_have_been_claimed_by_another_instance)
+{
+	const struct ask *ask;
+
+	bring(start(), 0, -1);
+	bridge_heard(bridge, BYTES("k:0:order:9"), true, now);
+	ask = expect(ASK_CLAIM);
+	ck_assert_int_eq(ask->window, 2000);
+	bring(ask->batch, 0, -1);
+	bridge_heard_since(bridge, now - 7 * USEC_PER_SEC);
+	bridge_heard(bridge, BYTES("k:0:order:9"), true, now);
+	ask = expect(ASK_CLAIM);
+	ck_assert_int_ge(ask->window, 7000);
+	ck_assert(ask->heard[0].anyway);
+	bring(ask->batch, 0, -1);
+	/* So old that nobody remembers: only if it is in the shadow. */
+	bridge_heard_since(bridge, now - 100 * USEC_PER_SEC);
+	bridge_heard(bridge, BYTES("k:0:order:9"), true, now);
+	ck_assert(!expect(ASK_CLAIM)->heard[0].anyway);
+}
+END_TEST
+
 START_TEST(a_heard_key_goes_with_the_claim_until_it_is_answered)
 {
 	const struct ask *ask;
@@ -675,6 +698,7 @@ int main(void)
 	tcase_add_test(tests, what_the_slot_left_open_is_adopted_at_the_start);
 	tcase_add_test(tests, an_unknown_topic_is_parked_and_read_again);
 	tcase_add_test(tests, what_is_heard_between_two_tries_of_a_claim_is_asked_for_again);
+	tcase_add_test(tests, old_news_may_have_been_claimed_by_another_instance);
 	tcase_add_test(tests, a_heard_key_goes_with_the_claim_until_it_is_answered);
 	tcase_add_test(tests, a_redis_that_refuses_is_left_alone_for_a_while);
 	tcase_add_test(tests, draining_it_settles_and_leaves);
