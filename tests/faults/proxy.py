@@ -6,6 +6,7 @@
         proxy.cut()                         # reset every connection
         proxy.hold(); proxy.let_go()        # nothing arrives; then all of it does
         proxy.lose("settle")                # the next settle has its effect, its answer is lost
+        proxy.at("claim", server.kill, 10)  # just before the tenth claim from now
 
 Everything that changes its behaviour may be called from any thread.
 """
@@ -25,8 +26,9 @@ class Proxy:
     """
     wire        Redis or Kafka, of wires.py
     target      (host, port) or the path of a socket; may be changed, for a failover
-    passed      how many requests and replies of each name went through
-    swallowed   how many published messages did not
+    passed      how many requests of each name, and replies (`claim.reply`), came
+    lost        the names of those that were lost
+    swallowed   how many published messages were
     """
 
     def __init__(self, wire, target):
@@ -39,9 +41,10 @@ class Proxy:
         self.only = b""             # channels that contain this
         self.passed = {}
         self.swallowed = 0
-        self.lost = []              # the names of those whose reply was lost
+        self.lost = []
         self._random = random.Random(1)
         self._to_lose = []
+        self._at = []               # [name, how many more, what to do]
         self._links = set()
         self._refusing = False
         self._loop = asyncio.new_event_loop()
@@ -86,12 +89,20 @@ class Proxy:
         self._run(self._each(Link.forget))
 
     def lose(self, name, times=1):
-        """The next such requests have their effect; then, instead of a reply, a reset."""
+        """
+        Such requests have their effect; then, instead of a reply, a reset comes.
+        `claim.request` instead of `claim`: it comes instead of the effect.
+        """
         self._to_lose += [name] * times
+
+    def at(self, name, what, n=1):
+        """Does `what` before the n-th such request from now goes on."""
+        self._at.append([name, n, what])
 
     def heal(self):
         self.delay, self.drip, self.share, self.copies, self.only = 0.0, 0, 1.0, 1, b""
         self._to_lose.clear()
+        self._at.clear()
         self.refuse(False)
         self.let_go()
 
@@ -113,8 +124,11 @@ class Proxy:
 
     async def _close(self):
         self._server.close()
-        self._flow.set()
         await self._each(Link.reset)
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _each(self, action):
         for link in list(self._links):
@@ -138,11 +152,25 @@ class Proxy:
     async def flowing(self):
         await self._flow.wait()
 
+    async def before(self, name):
+        """A request comes."""
+        for one in list(self._at):
+            if one[0] == name:
+                one[1] -= 1
+                if one[1] == 0:
+                    self._at.remove(one)
+                    await self._loop.run_in_executor(None, one[2])
+
+    def losing(self, name):
+        if name not in self._to_lose:
+            return False
+        self._to_lose.remove(name)
+        self.lost.append(name)
+        return True
+
     def verdict(self, name, message):
         """How often a reply is passed on; -1: not at all, and the link is cut."""
-        if name in self._to_lose:
-            self._to_lose.remove(name)
-            self.lost.append(name)
+        if self.losing(name):
             return -1
         if name == "push" and self.only in resp_words(message, 3)[1]:
             if self._random.random() >= self.share:
@@ -195,7 +223,8 @@ class Link:
             while chunk := await reader.read(CHUNK):
                 messages, rest = self.wire.split(rest + chunk)
                 for message in messages:
-                    await queue.put((now() + self.proxy.delay, message, *see(message)))
+                    copies = await see(message)
+                    await queue.put((now() + self.proxy.delay, message, copies))
             await queue.put(None)
             await sender
         except OSError:
@@ -229,14 +258,16 @@ class Link:
     def _count(self, name):
         self.proxy.passed[name] = self.proxy.passed.get(name, 0) + 1
 
-    def _request(self, message):
-        self._count(self.wire.request(message))
-        return (1,)
+    async def _request(self, message):
+        name = self.wire.request(message)
+        self._count(name)
+        await self.proxy.before(name)
+        return -1 if self.proxy.losing(f"{name}.request") else 1
 
-    def _reply(self, message):
+    async def _reply(self, message):
         name = self.wire.reply(message)
         self._count(f"{name}.reply")
-        return (self.proxy.verdict(name, message),)
+        return self.proxy.verdict(name, message)
 
 
 def _abort(writer):
