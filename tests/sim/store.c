@@ -563,7 +563,10 @@ static void cmd_zscore(struct call *c)
 
 static void cmd_zcard(struct call *c)
 {
-	cmd_hlen(&(struct call){ c->s, c->argc, c->argv, c->out });
+	struct object *o = typed(c, KIND_ZSET);
+
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, o ? (int64_t)o->dict.n : 0);
 }
 
 static void reply_item(struct reply *out, const struct item *it, bool scores)
@@ -807,6 +810,14 @@ void store_expire(struct store *s, size_t n)
 		}
 }
 
+void store_each_overdue(const struct store *s, store_overdue *f, void *arg)
+{
+	for (unsigned i = 0; i < STORE_DBS; i++)
+		for (struct item *it = s->dbs[i].first; it; it = it->next)
+			if (overdue(s, it->object))
+				f(arg, i, it->key);
+}
+
 size_t store_keys(const struct store *s)
 {
 	size_t n = 0;
@@ -850,7 +861,8 @@ void store_dump(struct store *s, struct buf *out)
 		size_t n = 0;
 
 		for (struct item *it = s->dbs[i].first; it; it = it->next)
-			keys[n++] = it;
+			if (!overdue(s, it->object))
+				keys[n++] = it;
 		qsort(keys, n, sizeof *keys, by_key);
 		for (size_t j = 0; j < n; j++) {
 			const struct object *o = keys[j]->object;

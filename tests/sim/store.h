@@ -60,7 +60,14 @@ void store_call(struct store *s, size_t argc, const struct bytes *argv, struct r
 /* Deletes up to `n` overdue keys. */
 void store_expire(struct store *s, size_t n);
 
-/* All keys with their content, in a fixed order, for comparing. */
+/* Every key that is overdue and was not looked at since. */
+typedef void store_overdue(void *arg, unsigned db, struct bytes key);
+void store_each_overdue(const struct store *s, store_overdue *f, void *arg);
+
+/*
+ * All keys with their content, in a fixed order, for comparing; not those that
+ * are overdue.
+ */
 void store_dump(struct store *s, struct buf *out);
 /* How many keys there are in all databases. */
 size_t store_keys(const struct store *s);
