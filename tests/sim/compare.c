@@ -4,7 +4,7 @@
  * compare - plays the same calls to the store of the simulation and to a real
  * redis-server, and compares every answer, and all keys now and then.
  *
- *	compare [--calls N] [--seed N]
+ *	compare [--calls N] [--seed N] [--trace]
  *
  * Time is ours on both sides, far ahead of the server's, and scripts are told
  * it in place of TIME.  So no key ends there by itself: one that is overdue by
@@ -233,6 +233,7 @@ struct sides {
 	struct server server;
 	struct store *store;
 	struct host *host, *old_host;
+	bool trace;
 	bool old;		/* scripts are told that this is Redis 6.2 */
 	int64_t us;
 	uint64_t calls;
@@ -243,6 +244,9 @@ struct overdue {
 	struct sides *sides;
 	struct dict known;	/* `<db> <key>` */
 	size_t fresh;
+	char *gone;		/* the server has deleted it; owned */
+	unsigned gone_db;
+	size_t gone_n;
 };
 
 static bool note_overdue(struct overdue *o, unsigned db, struct bytes key)
@@ -262,20 +266,56 @@ static void already(void *arg, unsigned db, struct bytes key)
 	note_overdue(arg, db, key);
 }
 
-/* Once only: a second look would delete it. */
+static long long size_there(struct server *s)
+{
+	const char *argv[] = { "DBSIZE" };
+	redisReply *r = ask(s, 1, argv, NULL);
+	long long n = r->integer;
+
+	freeReplyObject(r);
+	return n;
+}
+
+static void expire_here(struct sides *s, unsigned db, struct bytes key)
+{
+	char number[16];
+	struct reply r;
+
+	snprintf(number, sizeof number, "%u", db);
+	store_begin(s->store);
+	store_call(s->store, 2, (struct bytes[]){ BYTES("SELECT"), bytes_str(number) }, &r);
+	reply_clear(&r);
+	store_call(s->store, 2, (struct bytes[]){ BYTES("EXISTS"), key }, &r);
+	reply_clear(&r);
+}
+
+/*
+ * Once only: a second look would delete it.  A server that is held up just then
+ * finds the end passed already, and deletes it at once.
+ */
 static void expire_there(void *arg, unsigned db, struct bytes key)
 {
 	struct overdue *o = arg;
 	char select[32];
 	const char *argv[] = { "PEXPIRE", key.p, "1" };
 	const size_t lens[] = { 7, key.n, 1 };
+	struct server *server = &o->sides->server;
+	long long before;
 
-	if (!note_overdue(o, db, key))
+	if (o->gone || !note_overdue(o, db, key))
 		return;
 	o->fresh++;
+	if (o->sides->trace)
+		printf("overdue: db %u %.*s\n", db, (int)key.n, key.p);
 	snprintf(select, sizeof select, "SELECT %u", db);
-	tell(&o->sides->server, select);
-	freeReplyObject(ask(&o->sides->server, 3, argv, lens));
+	tell(server, select);
+	before = size_there(server);
+	freeReplyObject(ask(server, 3, argv, lens));
+	if (size_there(server) < before) {
+		o->gone_db = db;
+		o->gone = mem_copy(key);
+		o->gone_n = key.n;
+	}
 }
 
 /* Keys that have become overdue do so on the server, too. */
@@ -286,7 +326,13 @@ static void pass_time(struct sides *s, int64_t us)
 	store_each_overdue(s->store, already, &o);
 	s->us += us;
 	store_set_time(s->store, s->us);
-	store_each_overdue(s->store, expire_there, &o);
+	do {
+		free(o.gone);
+		o.gone = NULL;
+		store_each_overdue(s->store, expire_there, &o);
+		if (o.gone)
+			expire_here(s, o.gone_db, bytes_of(o.gone, o.gone_n));
+	} while (o.gone);
 	dict_clear(&o.known);
 	if (o.fresh)
 		nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
@@ -299,6 +345,17 @@ static void show(struct bytes b)
 
 		printf(c == '\n' || (c >= ' ' && c <= '~') ? "%c" : "\\x%02x", c);
 	}
+}
+
+static void trace(const struct sides *s, const struct call_text *call)
+{
+	printf("%llu %lld db %u:", (unsigned long long)s->calls, (long long)s->us / 1000,
+	       call->db);
+	for (size_t i = 0; i < call->argc; i++) {
+		putchar(' ');
+		show(call->argv[i]);
+	}
+	putchar('\n');
 }
 
 static void differ(struct sides *s, const struct call_text *call, const struct buf *model,
@@ -357,6 +414,8 @@ const struct reply *both(struct sides *s, const struct call_text *call)
 
 	reply_clear(&r);
 	s->calls++;
+	if (s->trace)
+		trace(s, call);
 	snprintf(select, sizeof select, "SELECT %u", call->db);
 	tell(&s->server, select);
 	store_begin(s->store);
@@ -534,6 +593,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "calls", required_argument, NULL, 'c' },
 		{ "seed", required_argument, NULL, 's' },
+		{ "trace", no_argument, NULL, 't' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct sides s = { .us = YEAR_2100 };
@@ -546,6 +606,8 @@ int main(int argc, char **argv)
 			calls = strtoull(optarg, NULL, 10);
 		else if (c == 's')
 			seed = strtoull(optarg, NULL, 10);
+		else if (c == 't')
+			s.trace = true;
 		else
 			return 2;
 	}
