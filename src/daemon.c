@@ -458,6 +458,13 @@ static void start_stats(struct daemon *d)
 		ev_timer_start(d->loop, &d->stats);
 }
 
+/* The first event of a route needn't wait until its topic is looked up. */
+static void warm_topics(struct daemon *d)
+{
+	for (size_t i = 0; i < routes_count(d->conf->routes); i++)
+		kafka_warm(d->kafka, routes_at(d->conf->routes, i)->topic);
+}
+
 /* What can't be used changes nothing. */
 static void on_hup(struct ev_loop *loop, ev_signal *w, int events)
 {
@@ -488,6 +495,7 @@ static void on_hup(struct ev_loop *loop, ev_signal *w, int events)
 		conf_free(d->conf);
 	d->conf = fresh;
 	log_set_level(d->log, (enum log_level)fresh->log_level);
+	warm_topics(d);
 	start_stats(d);
 }
 
@@ -624,6 +632,7 @@ int daemon_main(struct conf *conf, const struct conf_source *source, struct log 
 		conf_free(conf);
 		return 1;
 	}
+	warm_topics(&d);
 	start_bridge(&d);
 	watchers_init(&d);
 	server_start(d.server);
