@@ -200,10 +200,11 @@ def backlog(lab, quick):
     lab.clean()
     with lab.topic() as topic:
         lab.run("load", how="direct", topic=topic, n=n, min=-60000, max=-1)
+        lab.quiet()
         consumer = lab.begin("consume", topic=topic, n=n, limit=300)
-        ping = lab.begin("ping", every=3)
-        lab.quiet()             # and both are connected
+        time.sleep(1)           # it is connected
         others = Others(lab)
+        ping = lab.begin("ping", every=3)
         with lab.daemon(topic=topic) as daemon:
             drained = wait_drained(lab) - daemon.started
             pings = lab.end(ping)

@@ -17,6 +17,7 @@
 
 #include "core/event.h"
 #include "core/mem.h"
+#include "io/kafka.h"
 #include "io/kafka_conf.h"
 #include "tool.h"
 
@@ -157,6 +158,7 @@ int main(int argc, char **argv)
 	struct run run = { 0 };
 
 	(void)argc;
+	kafka_tune_malloc();
 	make_template(&run, argv);
 	open_producer(&run, argv);
 	while (!produce(&run) || run.outstanding < 1)
