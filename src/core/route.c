@@ -354,7 +354,7 @@ static bool is_own(const struct routes *rs, struct bytes key)
 
 const struct route *routes_match(const struct routes *rs, unsigned db,
 				 struct bytes key,
-				 struct bytes captures[GLOB_CAPTURES])
+				 struct bytes *captures)
 {
 	struct search s = { rs, db, key, NOWHERE, NULL, 0, { { 0 } } };
 

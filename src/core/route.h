@@ -70,11 +70,11 @@ bool routes_add(struct routes *rs, const struct route *route,
 
 /*
  * The first route, in the order they were added, that matches; NULL when there
- * is none.  `captures`, unless NULL, is filled as by glob_match().
+ * is none.  `captures`, unless NULL, is GLOB_CAPTURES long and filled as by
+ * glob_match().
  */
 const struct route *routes_match(const struct routes *rs, unsigned db,
-				 struct bytes key,
-				 struct bytes captures[GLOB_CAPTURES]);
+				 struct bytes key, struct bytes *captures);
 
 size_t routes_count(const struct routes *rs);
 const struct route *routes_at(const struct routes *rs, size_t i);
