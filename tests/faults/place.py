@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A world whose wires go through proxies, and the judgement at the end."""
 
+import time
+
 from faulty import Faulty
 from kafka.broker import Broker
 from limits import until
+from load import Load
 from proxy import Proxy
 from wires import Kafka, Redis
 from world import World
@@ -93,16 +96,24 @@ class Place(World):
 
     # -- the judgement
 
-    def judge(self, load, limit=30, dead=False):
+    def judge(self, load, limit=30, forgotten=()):
         """
         Nothing is lost, nothing early, nothing stays behind, and what came twice
-        has the same id and a reason that was counted.
+        has the same id and a reason that was counted.  `forgotten` is what was
+        stored while Redis itself may have lost it, or what became of it.
         """
-        ledger = load.settle(limit=limit, dead=dead)
-        self.explain(ledger)
+        forgotten = set(forgotten)
+        ledger = self.ledger
+        ledger.wait_for(set(load.stored) - forgotten, limit)
+        self.drained(limit)
+        ledger.finish(limit)
+        arrived = set(ledger.ids())
+        ledger.check([i for i in load.stored if i not in forgotten or i in arrived],
+                     duplicates=True, maybe=load.unsure)
+        self.explain(ledger, len(forgotten))
         return ledger
 
-    def explain(self, ledger):
+    def explain(self, ledger, forgotten=0):
         for instance in self.instances:
             if instance.alive() and not instance.is_stopped() and instance.stderr is None:
                 instance.stats()
@@ -110,8 +121,29 @@ class Place(World):
         reasons = {"adopted": sum(i.adopted() for i in self.instances)}
         for counter in ("possible_duplicates", "forgotten"):
             reasons[counter] = sum(i.total(counter) for i in self.instances)
-        assert surplus <= sum(reasons.values()), f"{surplus} came again, of {reasons}"
+        assert surplus <= sum(reasons.values()) + forgotten, \
+            f"{surplus} came again, of {reasons}, and {forgotten} that Redis may have forgotten"
         return surplus, reasons
+
+
+class TimedLoad(Load):
+    """One that knows when it stored what, and that can move to another server."""
+
+    def __init__(self, place, **options):
+        super().__init__(place, **options)
+        self.when = []
+
+    def _store(self, names):
+        super()._store(names)
+        self.when += [time.monotonic()] * (len(self.stored) - len(self.when))
+
+    def since(self, moment):
+        """What was stored after that."""
+        return [i for i, at in zip(self.stored, self.when) if at > moment]
+
+    def move(self, server):
+        self._client = server.client(socket_timeout=5)
+        self._scripts = None
 
 
 def some(load, n=100):

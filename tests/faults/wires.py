@@ -114,3 +114,16 @@ class Kafka:
 
     def reply(self, message):
         return self.owed.pop(struct.unpack_from(">i", message, 4)[0], "")
+
+
+class Bytes:
+    """No protocol at all: a replica's link."""
+
+    def split(self, text):
+        return [text], b""
+
+    def request(self, _):
+        return ""
+
+    def reply(self, _):
+        return ""
