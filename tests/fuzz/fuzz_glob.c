@@ -40,20 +40,27 @@ static struct bytes class(struct bytes p, char c, bool *has)
 	return p;
 }
 
-static bool reference(struct bytes p, struct bytes s)
+/* What is left of pattern and name where no match was found before. */
+struct failures {
+	bool at[PATTERN_MAX + 1][NAME_MAX + 1];
+};
+
+static bool reference_from(struct bytes p, struct bytes s, struct failures *f);
+
+static bool reference_step(struct bytes p, struct bytes s, struct failures *f)
 {
 	bool has;
 
 	if (!p.n)
 		return !s.n;
 	if (p.p[0] == '*')
-		return reference(bytes_skip(p, 1), s) ||
-			(s.n && reference(p, bytes_skip(s, 1)));
+		return reference_from(bytes_skip(p, 1), s, f) ||
+			(s.n && reference_from(p, bytes_skip(s, 1), f));
 	if (!s.n)
 		return false;
 	if (p.p[0] == '[') {
 		p = class(bytes_skip(p, 1), s.p[0], &has);
-		return has && reference(p, bytes_skip(s, 1));
+		return has && reference_from(p, bytes_skip(s, 1), f);
 	}
 	if (p.p[0] != '?') {
 		if (p.p[0] == '\\' && p.n >= 2)
@@ -61,7 +68,22 @@ static bool reference(struct bytes p, struct bytes s)
 		if (p.p[0] != s.p[0])
 			return false;
 	}
-	return reference(bytes_skip(p, 1), bytes_skip(s, 1));
+	return reference_from(bytes_skip(p, 1), bytes_skip(s, 1), f);
+}
+
+static bool reference_from(struct bytes p, struct bytes s, struct failures *f)
+{
+	if (f->at[p.n][s.n])
+		return false;
+	f->at[p.n][s.n] = !reference_step(p, s, f);
+	return !f->at[p.n][s.n];
+}
+
+static bool reference(struct bytes p, struct bytes s)
+{
+	struct failures f = { 0 };
+
+	return reference_from(p, s, &f);
 }
 
 /* Captures stand in the name, one behind the other. */
