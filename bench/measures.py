@@ -136,7 +136,7 @@ class Used:
                 for name, pid in self.pids.items()}
 
 
-def redis_alone(lab, n, limit=500):
+def redis_alone(lab, n, limit=250):
     lab.clean()
     lab.run("load", how="direct", n=n, min=-1000, max=-1)
     used = Used(redis=lab.redis.process.pid)
