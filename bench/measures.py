@@ -155,7 +155,7 @@ def kafka_alone(lab, n, window=10000, **settings):
 def _round(lab, n, **options):
     lab.quiet()
     others = Others(lab)
-    redis = redis_alone(lab, n, options.get("claim_limit", 500))
+    redis = redis_alone(lab, n, options.get("claim_limit", 250))
     kafka = kafka_alone(lab, n, options.get("max_inflight", 10000), **options.get("kafka", {}))
     drained = drain(lab, n, **options)
     together = 1 / (1 / redis["rate"] + 1 / kafka["rate"])
