@@ -49,7 +49,8 @@ void server_info(struct bytes info, struct server_info *s)
 	if (s->valkey)
 		redis = valkey;
 	snprintf(s->version, sizeof s->version, "%.*s", (int)redis.n, redis.n ? redis.p : "");
-	s->cluster = bytes_eq(field(info, "redis_mode"), BYTES("cluster"));
+	s->cluster = bytes_eq(field(info, "redis_mode"), BYTES("cluster")) ||
+		     bytes_eq(field(info, "server_mode"), BYTES("cluster")); /* Valkey */
 }
 
 const char *server_notify_missing(struct bytes flags)

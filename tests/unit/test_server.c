@@ -20,6 +20,9 @@ START_TEST(info_tells_version_and_mode)
 	ck_assert(s.valkey);
 	ck_assert_str_eq(s.version, "8.1.1");
 	ck_assert_uint_eq(s.number, 70204);
+	ck_assert(!s.cluster);
+	server_info(BYTES("valkey_version:8.1.1\r\nserver_mode:cluster\r\n"), &s);
+	ck_assert(s.cluster);
 }
 END_TEST
 
