@@ -3,7 +3,7 @@
 
 import pytest
 from conftest import PREFIX, Lapse
-from fakeserver import FakeServer
+from harness.fakeserver import FakeServer
 
 from harness.redisserver import RedisServer
 

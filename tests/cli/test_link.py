@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from conftest import PREFIX, PROGRAM, Lapse
-from fakeserver import FakeServer
+from harness.fakeserver import FakeServer
 
 from harness.redisserver import RedisServer, free_port
 

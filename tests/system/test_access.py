@@ -3,6 +3,7 @@
 
 import pytest
 
+from harness.fakeserver import FakeServer
 from limits import until
 from load import Load
 from world import PREFIX
@@ -188,6 +189,16 @@ def test_a_master_becomes_a_replica_and_back(world):
     until(lambda: lapsed.find("script.error") or lapsed.find("redis.lost"), "it to be noticed")
     world.client.replicaof("NO", "ONE")
     world.settle(ids)
+
+
+def test_a_redis_that_is_too_old_is_refused(world):
+    info = b"redis_version:6.0.16\r\nredis_mode:standalone\r\n"
+    with FakeServer({"INFO": b"$%d\r\n%s\r\n" % (len(info), info)}) as old:
+        lapsed = world.instance(routes=ROUTES, redis={"url": old.url})
+        lapsed.errors.add("redis.refused")
+        lapsed.start(joined=False)
+        assert lapsed.ended() == 1
+    assert "older than 6.2" in lapsed.find("redis.refused")[0]["msg"]
 
 
 def test_cluster_mode_is_refused(world):
