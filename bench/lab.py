@@ -150,12 +150,12 @@ class Lab:
         return [p.pid for p in servers + self._started if p and p.poll() is None]
 
     def quiet(self):
-        """Waits until others take less than 5 % of the CPU, or patience ends."""
+        """Waits until others take less than a tenth of the CPU, or patience ends."""
         end = time.monotonic() + self.patience
         while time.monotonic() < end:
             others = Others(self)
             time.sleep(2)
-            if others.share() < 0.05:
+            if others.share() < 0.1:
                 return
 
     # -- programs
