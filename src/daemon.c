@@ -26,6 +26,8 @@
 #define PRODUCE_BUDGET	512
 /* Of a burst of reports, so many share one look at the clock. */
 #define REPORTS_PER_LOOK	32
+/* What librdkafka keeps of each costs memory, and is kept to the end. */
+#define MAX_TOPICS	10000
 /* After the purge, for the reports and the last settles. */
 #define FLUSH_SECONDS	2.0
 
@@ -178,6 +180,7 @@ static void produce(struct daemon *d, struct entry *e)
 	struct message m;
 	struct err err;
 	const char *error = NULL;
+	enum kafka_produced taken;
 	bool copy;
 
 	if (!make_message(d, e, &m, &err)) {
@@ -187,8 +190,8 @@ static void produce(struct daemon *d, struct entry *e)
 	/* Only the batch stays in place until the report. */
 	copy = m.value.p == d->room.value.p;
 	failpoint("produce", ".ask");
-	produced(d, e, kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error),
-		 error);
+	taken = kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error);
+	produced(d, e, taken, error);
 	failpoint("produce", ".taken");
 }
 
@@ -541,7 +544,8 @@ static bool start_kafka(struct daemon *d)
 {
 	struct kafka_setting *settings = mem_alloc(d->conf->n_kafka, sizeof *settings);
 	struct kafka_conf kc = { .settings = settings, .nsettings = d->conf->n_kafka,
-				 .max_inflight = (size_t)d->conf->max_inflight };
+				 .max_inflight = (size_t)d->conf->max_inflight,
+				 .max_topics = MAX_TOPICS };
 	struct err err;
 
 	for (size_t i = 0; i < d->conf->n_kafka; i++)

@@ -195,13 +195,19 @@ static void worker_up(void *arg)
 				 greeting[i].cb, NULL);
 }
 
+static enum redis_trouble trouble_of_load(const char *error)
+{
+	if (strncmp(error, "NOAUTH", 6) == 0)
+		return REDIS_AUTH;
+	return strncmp(error, "NOPERM", 6) ? REDIS_BUSY : REDIS_DENIED;
+}
+
 void server_scripts_loaded(struct server *s, const char *error)
 {
 	struct log_line l;
 
 	if (error) {
-		redis_drop(s->worker, strncmp(error, "NOPERM", 6) ? REDIS_BUSY : REDIS_DENIED,
-			   error);
+		redis_drop(s->worker, trouble_of_load(error), error);
 		return;
 	}
 	if (s->linked)
