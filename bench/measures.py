@@ -60,10 +60,12 @@ def lateness(lab, quick, kinds=("scheduled", "watched")):
     result = {"seconds": seconds, "rows": []}
     for kind in kinds:
         result[kind] = figures = _lateness(lab, kind, seconds)
-        seen, own = figures["consumer"], figures["daemon"]
+        seen, own, bare = figures["consumer"], figures["daemon"], figures["kafka_alone"]
         result["rows"] += [
             at_most(f"{kind}: due to acknowledged, p50", own["lateness_total_p50_ms"], 2, " ms"),
             at_most(f"{kind}: due to acknowledged, p99", own["lateness_total_p99_ms"], 10, " ms"),
+            plain("bare producer: handed over to acknowledged, p50", bare["took_p50_ms"], " ms"),
+            plain("bare producer: handed over to acknowledged, p99", bare["took_p99_ms"], " ms"),
             plain(f"{kind}: due to seen by a consumer, p50", seen["lateness_p50_ms"], " ms"),
             plain(f"{kind}: due to seen by a consumer, p99", seen["lateness_p99_ms"], " ms"),
             at_most(f"{kind}: early", seen["early"] + own["early"], 0),
@@ -77,6 +79,11 @@ def _lateness(lab, kind, seconds):
     per_second = 1000
     n = per_second * seconds
     how, name = {"scheduled": ("schedule", ""), "watched": ("setex", "watched:")}[kind]
+    lab.quiet()
+    with lab.topic() as topic:      # what Kafka takes for itself, and for a consumer
+        consumer = lab.begin("consume", topic=topic, n=n, limit=seconds + 30)
+        bare = lab.run("produce", topic=topic, n=n, rate=per_second)
+        lab.end(consumer)
     lab.clean()
     lab.run("load", how="keys", n=100000, letter="o", min=HOUR, max=2 * HOUR)
     with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
@@ -95,7 +102,7 @@ def _lateness(lab, kind, seconds):
     if seen["events"] != n:
         raise Failed(f"{n} events were made, {seen['events']} arrived")
     return {"consumer": seen, "daemon": own, "cpu_percent": 100 * cpu / (seconds + 2),
-            "others": share}
+            "others": share, "kafka_alone": bare}
 
 
 # -- sustained

@@ -6,6 +6,9 @@
  *
  *   kafka=HOST:PORT  topic=bench  n=COUNT  payload=128  window=10000  letter=e
  *   set=NAME:VALUE,...   more settings
+ *   rate=0               events a second; 0: no pause
+ *
+ * Prints also how long each took from being handed over to its report.
  *
  * The first record is made by the code that lapsed makes its records with;
  * for the others only the id is changed, in place.
@@ -28,6 +31,7 @@ struct run {
 	rd_kafka_topic_t *rkt;
 	rd_kafka_queue_t *queue;
 	int64_t outstanding, failed;
+	struct hist took;
 	struct event event;
 	struct buf entry;
 	struct event_room room;
@@ -113,11 +117,13 @@ static void reports(struct run *run, int timeout_ms)
 
 	while ((event = rd_kafka_queue_poll(run->queue, timeout_ms))) {
 		const rd_kafka_message_t *m;
+		int64_t now = tool_now();
 
 		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR)
 			while ((m = rd_kafka_event_message_next(event))) {
 				run->outstanding--;
 				run->failed += m->err != 0;
+				hist_add(&run->took, now - (int64_t)(intptr_t)m->_private);
 			}
 		rd_kafka_event_destroy(event);
 		timeout_ms = 0;
@@ -133,6 +139,7 @@ static bool produce(struct run *run)
 		{ .vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = { (void *)m->value.p, m->value.n } },
 		{ .vtype = RD_KAFKA_VTYPE_KEY, .u.mem = { (void *)m->key.p, m->key.n } },
 		{ .vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = 0 },
+		{ .vtype = RD_KAFKA_VTYPE_OPAQUE, .u.ptr = (void *)(intptr_t)tool_now() },
 		{ .vtype = RD_KAFKA_VTYPE_HEADERS, .u.headers = h },
 	};
 	rd_kafka_error_t *error;
@@ -150,12 +157,25 @@ static bool produce(struct run *run)
 	return false;
 }
 
+/* Takes reports until it is time for the next record. */
+static void pace(struct run *run, int64_t at)
+{
+	int64_t left;
+
+	while ((left = at - tool_now()) > 0) {
+		reports(run, (int)(left / 1000));
+		if (left < 1000)
+			tool_sleep_until(tool_now() + (left < 50 ? left : 50));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n = (uint64_t)tool_number(argv, "n", 1000);
 	int64_t window = tool_number(argv, "window", 10000), start;
+	int64_t rate = tool_number(argv, "rate", 0);
 	char letter = *tool_text(argv, "letter", "e");
-	struct run run = { 0 };
+	static struct run run;
 
 	(void)argc;
 	kafka_tune_malloc();
@@ -165,10 +185,13 @@ int main(int argc, char **argv)
 		;
 	while (run.outstanding)		/* connected, and the topic is known */
 		reports(&run, 100);
+	hist_reset(&run.took);
 	start = tool_now();
 	for (uint64_t i = 1; i < n; i++) {
 		char id[TOOL_ID_LEN + 1];
 
+		if (rate)
+			pace(&run, start + (int64_t)i * 1000000 / rate);
 		tool_id(id, letter, i);
 		for (size_t j = 0; j < 3; j++)
 			memcpy(run.ids[j], id, TOOL_ID_LEN);
@@ -183,7 +206,9 @@ int main(int argc, char **argv)
 		tool_die("%lld records failed", (long long)run.failed);
 	putchar('{');
 	tool_print_run(n - 1, tool_now() - start);
-	printf(", \"headers\": %zu}\n", run.m.nheaders);
+	printf(", \"headers\": %zu, ", run.m.nheaders);
+	tool_print_hist("took", &run.took);
+	puts("}");
 	rd_kafka_topic_destroy(run.rkt);
 	rd_kafka_queue_destroy(run.queue);
 	rd_kafka_destroy(run.rk);
