@@ -3,7 +3,8 @@
 /*
  * sim - many runs of the world, one for each seed.
  *
- *	sim [--seeds N] [--first N] [--jobs N]	N runs; the first failing seed
+ *	sim [--seeds N] [--first N] [--jobs N] [--no-shrink]
+ *						N runs; the first failing seed
  *						ends it, made as small as it gets
  *	sim --seed N [--trace] [--without KIND,...] [--app-ms N] [--instances N]
  *						one run, told as it happens
@@ -119,13 +120,16 @@ static void tell(const struct world_conf *c)
 	printf(" --trace\n");
 }
 
-static void failed(uint64_t seed)
+static void failed(uint64_t seed, bool as_it_is)
 {
 	struct world_conf c = { .seed = seed };
 
 	printf("seed %llu fails\n", (unsigned long long)seed);
-	shrink(&c);
+	if (!as_it_is)
+		shrink(&c);
 	fails(&c);
+	if (as_it_is)
+		return;
 	printf("the story, as small as it gets: ");
 	tell(&c);
 }
@@ -177,7 +181,7 @@ static void sum_up(const struct totals *t, size_t n)
 }
 
 /* The first process that ends badly ends all. */
-static int many(uint64_t first, uint64_t n, unsigned jobs)
+static int many(uint64_t first, uint64_t n, unsigned jobs, bool as_it_is)
 {
 	struct totals *t = mmap(NULL, jobs * sizeof *t, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -205,7 +209,7 @@ static int many(uint64_t first, uint64_t n, unsigned jobs)
 	while (wait(NULL) > 0)
 		;
 	if (!ok) {
-		failed(bad);
+		failed(bad, as_it_is);
 		return 1;
 	}
 	sum_up(t, jobs);
@@ -232,7 +236,7 @@ static unsigned kinds_of(const char *list)
 struct options {
 	uint64_t first, n;
 	unsigned jobs;
-	bool one;
+	bool one, as_it_is;	/* a failure is not made smaller */
 	struct world_conf conf;
 };
 
@@ -244,6 +248,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		{ "jobs", required_argument, NULL, 'j' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "trace", no_argument, NULL, 't' },
+		{ "no-shrink", no_argument, NULL, 'x' },
 		{ "without", required_argument, NULL, 'w' },
 		{ "app-ms", required_argument, NULL, 'a' },
 		{ "instances", required_argument, NULL, 'i' },
@@ -260,6 +265,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		case 'j': o->jobs = (unsigned)number; break;
 		case 's': o->conf.seed = number; o->one = true; break;
 		case 't': o->conf.trace = true; break;
+		case 'x': o->as_it_is = true; break;
 		case 'w': o->conf.without = kinds_of(optarg); break;
 		case 'a': o->conf.app_ms = (unsigned)number; break;
 		case 'i': o->conf.instances = (unsigned)number; break;
@@ -276,13 +282,13 @@ int main(int argc, char **argv)
 	struct totals t = { 0 };
 
 	if (!parse(argc, argv, &o)) {
-		fputs("usage: sim [--seeds N] [--first N] [--jobs N]\n"
+		fputs("usage: sim [--seeds N] [--first N] [--jobs N] [--no-shrink]\n"
 		      "       sim --seed N [--trace] [--without KIND,...] [--app-ms N] "
 		      "[--instances N]\n", stderr);
 		return 2;
 	}
 	if (!o.one)
-		return many(o.first, o.n, o.jobs);
+		return many(o.first, o.n, o.jobs, o.as_it_is);
 	alarm(SEED_SECONDS);
 	if (!run(&o.conf, &t))
 		return 1;
