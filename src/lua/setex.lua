@@ -83,8 +83,9 @@ local function lapse_setex(keys, argv)
 	local score = redis.call('ZSCORE', prefix .. ':due', member)
 	local record = score and redis.call('HGET', prefix .. ':rec', member)
 	local aside = score and tonumber(score) * 1000 <= us and expired(db, key)
-	if record then
-		birth = math.max(us, (record_head(record) or 0) + 1)
+	if score then
+		-- A life that is put aside without a birth of its own gets this one.
+		birth = math.max(us, (record_head(record) or (aside and us) or 0) + 1)
 	end
 	wake(prefix, text, now)
 

@@ -157,6 +157,14 @@ def test_an_expired_life_without_a_record_steps_aside(shard, lazy):
     assert shard.record("k:0:k") is None
 
 
+def test_lives_with_and_without_a_record_step_aside_under_names_of_their_own(shard, lazy):
+    for copy in "0", "1", "1":
+        shard.pass_by(shard.call("setex", "1", "v", "copy", copy, key="k")[1])
+    shard.call("setex", "60000", "new", key="k")
+    births = [r.birth for r in map(Record.unpack, shard.records().values())]
+    assert len(shard.due()) == 4 and len(births) == len(set(births)) == 4
+
+
 def test_many_lives_step_aside_in_turn(shard, lazy):
     names = [expire(shard, b"k\0")[1] for _ in range(5)]
     instance = shard.join()
