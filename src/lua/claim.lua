@@ -118,8 +118,10 @@ local function take(c, member, due, certainty)
 		select_db(c, NSDB)
 		record = redis.call('HGET', c.prefix .. ':rec', member)
 	end
+	-- What has no record always fits: a key that only a notification tells of
+	-- is not left for later.
 	local size = record and #record or 0
-	if n > 0 and c.size + size > c.bytes then
+	if record and n > 0 and c.size + size > c.bytes then
 		c.full = true
 		return false
 	end

@@ -28,6 +28,13 @@ def test_a_key_that_nobody_announced_is_forwarded_once(shard, instances):
     assert Record.unpack(envelope.record) == Record(answers[0].now_us)
 
 
+def test_a_key_that_nobody_announced_fits_beside_a_large_record(shard, instances, lazy):
+    due = shard.call("setex", "1", "v" * 1000, key="large")[1]
+    shard.pass_by(due)
+    answer = instances[0].claim("k:0:large", "-", KEY, 7, size=100)
+    assert list(answer.entries) == [b"k:0:large", b"k:0:k"]
+
+
 def test_heard_again_after_the_window(shard, instances):
     one, two = instances[:2]
     first = one.claim(KEY, 0, window=50)
