@@ -43,6 +43,14 @@ void holders_free(struct holders *h)
 	free(h);
 }
 
+bool holders_has(const struct holders *h, const char *nonce)
+{
+	for (size_t i = 0; i < SLOTS; i++)
+		if (strcmp(h->slots[i].nonce, nonce) == 0)
+			return true;
+	return false;
+}
+
 static int64_t number(struct bytes b)
 {
 	return strtoll(b.p, NULL, 10);

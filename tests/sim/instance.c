@@ -12,6 +12,7 @@
 #include "world.h"
 
 #define IDLE_CALLS	60	/* in the ten seconds at the end: renewals, sweeps */
+#define WORD_EVERY	(2 * USEC_PER_SEC)
 #define TURN_CALLS	1000	/* in one turn of the loop */
 
 enum role { BOTH, BRIDGE, SWEEPER };
@@ -23,7 +24,9 @@ struct instance {
 	bool alive, linked, listening, stopping;
 	usec_t frozen_until;
 	usec_t full_until;		/* the producer has no room */
+	unsigned subscriptions;		/* how many are over */
 	usec_t heard_at;		/* when the last message arrives */
+	usec_t word_asked;		/* of a word of ours on its way; 0: none */
 	usec_t skew;			/* of its monotonic clock */
 	struct redis *redis;
 	struct bridge *bridge;
@@ -81,9 +84,12 @@ static void connect_worker(struct world *w, void *arg)
 {
 	struct instance *i = arg;
 
-	(void)w;
 	if (!i->alive || wire_is_up(i->redis))
 		return;
+	if (w->now < i->frozen_until) {
+		at(w, i->frozen_until, connect_worker, i);
+		return;
+	}
 	instance_enter(i);
 	wire_up(i->redis);
 	calls_load(i->calls);
@@ -124,13 +130,35 @@ static void subscribe(struct world *w, void *arg)
 {
 	struct instance *i = arg;
 
-	(void)w;
 	if (!i->alive || i->listening)
 		return;
+	if (w->now < i->frozen_until) {
+		at(w, i->frozen_until, subscribe, i);
+		return;
+	}
 	instance_enter(i);
 	i->listening = true;
+	i->word_asked = 0;
+	bridge_heard_since(i->bridge, clock_now());
 	bridge_subscribed(i->bridge, clock_now());
 	instance_turn(i);
+}
+
+/* As src/daemon_server.c does: what comes behind our word is younger than it. */
+static void word(struct world *w, void *arg)
+{
+	struct instance *i = arg;
+
+	if (w->now < i->frozen_until) {
+		at(w, i->frozen_until, word, i);
+		return;
+	}
+	if (i->alive && i->listening && !i->word_asked) {
+		instance_enter(i);
+		i->word_asked = clock_now();
+		instance_publish(i, BYTES(PREFIX ":wake"), BYTES("word"));
+	}
+	at(w, w->now + WORD_EVERY, word, i);
 }
 
 void instance_deafen(struct instance *i)
@@ -139,12 +167,13 @@ void instance_deafen(struct instance *i)
 		return;
 	trace(i->w, "%u: subscription lost", i->number);
 	i->listening = false;
+	i->subscriptions++;
 	at(i->w, soon(i, 2 * USEC_PER_SEC), subscribe, i);
 }
 
 struct heard_message {
 	struct instance *i;
-	unsigned life;
+	unsigned life, subscription;
 	struct bytes channel, text;	/* owned */
 };
 
@@ -179,10 +208,13 @@ static void hear(struct world *w, void *arg)
 		return;
 	}
 	instance_enter(i);
-	if (i->life == m->life && i->alive && i->listening) {
+	if (i->life == m->life && i->subscriptions == m->subscription && i->alive) {
 		if (bytes_starts(m->channel, BYTES("__keyevent@")))
 			hear_key(i, m);
-		else if (bytes_eq(m->text, BYTES("left")))
+		else if (bytes_eq(m->text, BYTES("word"))) {
+			bridge_heard_since(i->bridge, i->word_asked);
+			i->word_asked = 0;
+		} else if (bytes_eq(m->text, BYTES("left")))
 			bridge_peer_left(i->bridge, clock_now());
 		else
 			bridge_wake(i->bridge, strtoll(m->text.p, NULL, 10), clock_now());
@@ -196,11 +228,18 @@ void instance_publish(struct instance *i, struct bytes channel, struct bytes mes
 	struct heard_message *m;
 	usec_t when = i->w->now + 20 + (usec_t)below(i->w, WIRE, 2000);
 
-	if (!i->alive || !i->listening || strikes(i->w, FAULT_UNHEARD))
+	if (!i->alive || !i->listening)
 		return;
+	/* An own word that is lost makes the daemon subscribe anew. */
+	if (strikes(i->w, FAULT_UNHEARD)) {
+		if (bytes_eq(message, BYTES("word")))
+			instance_deafen(i);
+		return;
+	}
 	m = mem_alloc(1, sizeof *m);
 	m->i = i;
 	m->life = i->life;
+	m->subscription = i->subscriptions;
 	m->channel = bytes_of(mem_copy(channel), channel.n);
 	m->text = bytes_of(mem_copy(message), message.n);
 	i->heard_at = when > i->heard_at ? when : i->heard_at + 1;
@@ -277,6 +316,9 @@ static void set_alarm(struct instance *i)
 
 static void say(struct instance *i, const struct note *n)
 {
+	if (n->kind == NOTE_FENCED && !struck(i->w, FAULT_FAILOVER) &&
+	    holders_has(i->w->holders, bridge_lease(i->bridge)->nonce))
+		complain(i->w, "instance %u drops what it holds, and holds its slot", i->number);
 	trace(i->w, "%u: note %d %lld %lld %s %s", i->number, (int)n->kind, (long long)n->a,
 	      (long long)n->b, n->text, n->why);
 }
@@ -488,6 +530,7 @@ struct instance *instance_new(struct world *w, unsigned number)
 		.park_min = 500 * USEC_PER_MSEC, .park_max = 4 * USEC_PER_SEC,
 	};
 	begin(i);
+	word(w, i);
 	return i;
 }
 

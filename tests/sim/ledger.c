@@ -11,7 +11,7 @@
 /* Without faults: hush, ranks and the way through. */
 #define LATE_MS		400
 /* Two notifications of one key further apart than this are two expiries. */
-#define APART		(2500 * USEC_PER_MSEC)
+#define APART		(5 * USEC_PER_SEC)
 #define BUCKETS		1024
 
 const struct class classes[CLASSES] = {
@@ -165,6 +165,9 @@ void ledger_begin(struct ledger *l, size_t name, const char *status, int64_t due
 		ledger_touch(l, old);
 		if (old->came && !old->exempt && !l->failovers)
 			broken(l, old, "was replaced after it had arrived");
+		if (old->class->watched && !old->exempt && !old->hurried &&
+		    old->due < redis_ms(l->w) && !struck(l->w, FAULT_CLOCK))
+			broken(l, old, "was replaced after its key had run out");
 	}
 	l->current[name] = add(l, bytes_str(id), &classes[name / NAMES], due);
 	l->current[name]->poison = poison;
@@ -240,10 +243,10 @@ void ledger_expired(struct ledger *l, struct bytes key)
 	trace(l->w, "expired %.*s", (int)key.n, key.p);
 }
 
-/* Whoever was stopped hears old news as new, and asks for what is forgotten. */
+/* What is remembered of claims may be gone, or be dated by another clock. */
 static bool may_come_twice(const struct ledger *l)
 {
-	return l->failovers || struck(l->w, FAULT_FREEZE) || struck(l->w, FAULT_CLOCK);
+	return l->failovers || struck(l->w, FAULT_CLOCK);
 }
 
 /* Only what nobody announced may be unknown. */
@@ -388,19 +391,10 @@ static void check_empty(struct ledger *l)
 	buf_clear(&dump);
 }
 
-/*
- * Where no notification can have been missed by all.  While Kafka is down they
- * wait, and those of one key that are then asked about at once count as one.
- */
 static bool all_heard(const struct ledger *l)
 {
-	static const enum fault deaf[] = {
-		FAULT_UNHEARD, FAULT_DEAF, FAULT_CRASH, FAULT_LEAVE, FAULT_FREEZE,
-		FAULT_FAILOVER, FAULT_CLOCK, FAULT_DOWN,
-	};
-
-	for (size_t i = 0; i < sizeof deaf / sizeof deaf[0]; i++)
-		if (struck(l->w, deaf[i]))
+	for (unsigned i = 0; i < FAULT_KINDS; i++)
+		if (struck(l->w, i) && deafens(i))
 			return false;
 	return true;
 }

@@ -185,7 +185,8 @@ static void application(struct world *w, void *arg)
 	(void)arg;
 	app_act(w->app);
 	if (w->now < w->app_end)
-		at(w, w->now + (usec_t)below(w, APP, 50 * USEC_PER_MSEC), application, NULL);
+		at(w, w->now + (usec_t)below(w, APP, (w->calm ? 15 : 50) * USEC_PER_MSEC),
+		   application, NULL);
 }
 
 /* The world ------------------------------------------------------------------ */

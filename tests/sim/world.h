@@ -139,6 +139,7 @@ bool struck(const struct world *w, enum fault kind);	/* in this run so far */
 
 /* faults.c */
 const char *fault_name(enum fault kind);
+bool deafens(enum fault kind);	/* an expiry may be heard by nobody */
 void faults_choose(struct world *w);
 void faults_start(struct world *w);
 
@@ -192,6 +193,7 @@ void kafka_fake_miss(struct kafka_fake *k, usec_t how_long);	/* a topic */
 struct holders *holders_new(void);
 struct holders *holders_clone(const struct holders *h);
 void holders_free(struct holders *h);
+bool holders_has(const struct holders *h, const char *nonce);
 bool holders_saw(struct world *w, const char *script, const struct bytes *argv, size_t argc,
 		 const struct reply *r);
 
