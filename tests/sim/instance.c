@@ -445,7 +445,7 @@ void instance_crash(struct instance *i)
 
 void instance_freeze(struct instance *i, usec_t how_long)
 {
-	if (!i->alive)
+	if (!i->alive || i->w->now < i->frozen_until)
 		return;
 	trace(i->w, "%u: frozen for %lld ms", i->number, (long long)how_long / 1000);
 	i->frozen_until = i->w->now + how_long;

@@ -302,7 +302,7 @@ void ledger_arrived(struct ledger *l, struct bytes id)
 	if ((life->fate == ENDED || life->corrupt) && life->came == 1 && !life->undone)
 		broken(l, life, "arrived though it was ended");
 	redis_us(l->w);
-	if (l->w->latest / 1000 < life->due)
+	if (l->w->latest / 1000 < life->due && !life->undone)
 		broken(l, life, "arrived early");
 	if (!l->w->calm || !life->due || life->hurried || l->w->now < USEC_PER_SEC)
 		return;
