@@ -1114,11 +1114,11 @@ static usec_t ask_deadline(const struct bridge *b, usec_t now)
 	if (b->stage != STAGE_RUN || b->read_owed)
 		return at;
 	t = claims_at(&b->claims, &b->clock, b->lease.rank, heard_oldest(b->heard), now);
+	if (b->n_orphans)
+		t = now;
 	/* Without room it is a settle that brings us back. */
 	if (b->full && t <= now)
 		return at;
-	if (b->n_orphans)
-		t = now;
 	return t < at ? t : at;
 }
 

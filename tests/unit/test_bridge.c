@@ -172,6 +172,24 @@ START_TEST(a_lost_claim_is_asked_again_under_its_number)
 }
 END_TEST
 
+START_TEST(without_room_what_is_to_be_adopted_wakes_nobody)
+{
+	const struct batch_name orphan = { 5, 1 };
+	const unsigned slot = 0;
+	const usec_t left = TERM;
+
+	bring(start(), 4, DUE);
+	bring(expect(ASK_CLAIM)->batch, 4, -1);
+	now += TERM / 3;
+	expect(ASK_RENEW);
+	bridge_renewed(bridge, bridge_lease(bridge)->joins, REDIS + now, &slot, &left, 1,
+		       &orphan, 1, now);
+	expect_nothing();
+	ck_assert(noted(NOTE_FULL));
+	ck_assert_int_gt(bridge_deadline(bridge, now), now);
+}
+END_TEST
+
 START_TEST(no_more_is_claimed_than_there_is_room_for)
 {
 	bring(start(), 4, DUE);
@@ -685,6 +703,7 @@ int main(void)
 	tcase_add_test(tests, a_due_entry_goes_through);
 	tcase_add_test(tests, the_answer_arms_the_next_claim);
 	tcase_add_test(tests, a_lost_claim_is_asked_again_under_its_number);
+	tcase_add_test(tests, without_room_what_is_to_be_adopted_wakes_nobody);
 	tcase_add_test(tests, no_more_is_claimed_than_there_is_room_for);
 	tcase_add_test(tests, a_batch_is_settled_with_its_last_report);
 	tcase_add_test(tests, a_settle_whose_answer_was_lost_finds_nothing_and_that_is_fine);
