@@ -180,7 +180,7 @@ START_TEST(without_room_what_is_to_be_adopted_wakes_nobody)
 
 	bring(start(), 4, DUE);
 	bring(expect(ASK_CLAIM)->batch, 4, -1);
-	now += TERM / 3;
+	bridge_peer_left(bridge, now);
 	expect(ASK_RENEW);
 	bridge_renewed(bridge, bridge_lease(bridge)->joins, REDIS + now, &slot, &left, 1,
 		       &orphan, 1, now);
