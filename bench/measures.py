@@ -162,7 +162,7 @@ def kafka_alone(lab, n, window=10000, **settings):
 def _round(lab, n, **options):
     lab.quiet()
     others = Others(lab)
-    redis = redis_alone(lab, n, options.get("claim_limit", 250))
+    redis = redis_alone(lab, n, options.get("claim_limit", 200))
     kafka = kafka_alone(lab, n, options.get("max_inflight", 10000), **options.get("kafka", {}))
     drained = drain(lab, n, **options)
     together = 1 / (1 / redis["rate"] + 1 / kafka["rate"])
@@ -204,6 +204,25 @@ def drain(lab, n, pending=None, **options):
 def backlog(lab, quick):
     """A daemon comes back to a million events that are overdue."""
     n = 200000 if quick else 1000000
+    shared = _backlog(lab, n // 5)
+    got = _backlog(lab, n, favoured=True)
+    where = "Redis first on the CPU" if got["favoured"] else "Redis shares the CPU"
+    return {"events": n, "sharing": shared, **got, "rows": [
+        at_most("start of lapsed to first record at a consumer", got["first_s"], 1, " s"),
+        plain("drained, consumer reading along", n / got["drained_s"], " events/s"),
+        at_most(f"Redis PING, p99; {where}", got["ping"]["ping_p99_ms"], 5, " ms"),
+        plain("max", got["ping"]["ping_max_ms"], " ms"),
+        plain("Redis PING, p99; all share the CPU", shared["ping"]["ping_p99_ms"], " ms"),
+        plain("duplicates", got["duplicates"]),
+        plain("CPU taken by other programs", 100 * got["others"], " %"),
+    ]}
+
+
+def _backlog(lab, n, favoured=False):
+    """
+    favoured    Redis and the PING get the CPU when they want it, as if Redis had
+                a machine of its own: what is measured is how long scripts run
+    """
     lab.clean()
     with lab.topic() as topic:
         lab.run("load", how="direct", topic=topic, n=n, min=-60000, max=-1)
@@ -212,21 +231,16 @@ def backlog(lab, quick):
         time.sleep(1)           # it is connected
         others = Others(lab)
         ping = lab.begin("ping", every=3)
-        with lab.daemon(topic=topic) as daemon:
+        with lab.favour(ping.pid, lab.redis.process.pid, wanted=favoured) as favoured, \
+                lab.daemon(topic=topic) as daemon:
             drained = wait_drained(lab) - daemon.started
             pings = lab.end(ping)
             seen = lab.end(consumer)
-            share = others.share()
             first = seen["first_us"] / 1e6 - daemon.started
+            share = others.share()
         check_all(seen, n)
-    return {"events": n, "first_s": first, "drained_s": drained, "ping": pings, "rows": [
-        at_most("start of lapsed to first record at a consumer", first, 1, " s"),
-        plain("drained, consumer reading along", n / drained, " events/s"),
-        at_most("Redis PING meanwhile, p99", pings["ping_p99_ms"], 5, " ms"),
-        plain("Redis PING meanwhile, max", pings["ping_max_ms"], " ms"),
-        plain("duplicates", seen["duplicates"]),
-        plain("CPU taken by other programs", 100 * share, " %"),
-    ]}
+    return {"first_s": first, "drained_s": drained, "ping": pings, "favoured": favoured,
+            "duplicates": seen["duplicates"], "others": share}
 
 
 # -- schedule

@@ -161,7 +161,7 @@ const struct conf_option conf_options[] = {
 	{ SECTION_LAPSED, "max_inflight_bytes", KIND_SIZE, GLOBAL(max_inflight_bytes), "32m",
 	  MIB, 1024LL * MIB, OPTION_RELOAD, NULL, NULL,
 	  "the most bytes of such events" },
-	{ SECTION_LAPSED, "claim_limit", KIND_NUMBER, GLOBAL(claim_limit), "250",
+	{ SECTION_LAPSED, "claim_limit", KIND_NUMBER, GLOBAL(claim_limit), "200",
 	  1, 1000, OPTION_RELOAD, NULL, NULL,
 	  "the most events per claim, which bounds how long Redis is busy" },
 	{ SECTION_LAPSED, "lease", KIND_DURATION, GLOBAL(lease_ms), "10s",

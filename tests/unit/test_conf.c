@@ -118,7 +118,7 @@ START_TEST(the_least_configuration_has_defaults)
 	ck_assert_str_eq(conf->source, "lapsed");
 	ck_assert_int_eq(conf->max_inflight, 10000);
 	ck_assert_int_eq(conf->max_inflight_bytes, 32 << 20);
-	ck_assert_int_eq(conf->claim_limit, 250);
+	ck_assert_int_eq(conf->claim_limit, 200);
 	ck_assert_int_eq(conf->lease_ms, 10000);
 	ck_assert_int_eq(conf->grace_ms, 50);
 	ck_assert_int_eq(conf->sweep_interval_ms, 30000);
