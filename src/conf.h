@@ -114,7 +114,7 @@ struct conf_report {
 };
 
 /* One line a note, "warning: " in front of warnings. */
-void conf_report_print(const struct conf_report *r, FILE *out);
+void conf_report_print(const struct conf_report *r, const char *who, FILE *out);
 void conf_report_clear(struct conf_report *r);
 
 /* What to read.  All zero: the defaults and the environment. */

@@ -76,10 +76,10 @@ static void print_surplus(size_t count, const char *what, FILE *out)
 		fprintf(out, "... and %zu more %s\n", count - CONF_NOTES_MAX, what);
 }
 
-void conf_report_print(const struct conf_report *r, FILE *out)
+void conf_report_print(const struct conf_report *r, const char *who, FILE *out)
 {
 	for (size_t i = 0; i < r->n; i++)
-		fprintf(out, "%s%s\n", r->notes[i].severity == CONF_WARNING ? "warning: " : "",
+		fprintf(out, "%s%s%s\n", who, r->notes[i].severity == CONF_WARNING ? "warning: " : "",
 			r->notes[i].text);
 	print_surplus(r->mistakes, "mistakes", out);
 	print_surplus(r->warnings, "warnings", out);

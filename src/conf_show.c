@@ -267,9 +267,18 @@ static struct conf *load_and_tell(const struct conf_source *source)
 		conf_free(c);
 		c = NULL;
 	}
-	conf_report_print(&report, stderr);
+	conf_report_print(&report, "", stderr);
 	conf_report_clear(&report);
 	return c;
+}
+
+/* What did not fit may have been lost long before the last line. */
+static int told_all(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("lapsed: standard output");
+	return EXIT_FAILURE;
 }
 
 int conf_check_main(const struct conf_source *source)
@@ -284,7 +293,7 @@ int conf_check_main(const struct conf_source *source)
 	printf("%s: good, with %zu route%s\n", source->path ? source->path : "configuration",
 	       n, n == 1 ? "" : "s");
 	conf_free(c);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return told_all();
 }
 
 int conf_dump_main(const struct conf_source *source)
@@ -295,5 +304,5 @@ int conf_dump_main(const struct conf_source *source)
 		return EXIT_CONF;
 	conf_dump(c, stdout);
 	conf_free(c);
-	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return told_all();
 }

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "conf.h"
 #include "conf_redis.h"
@@ -91,8 +92,31 @@ static bool check_registers(const char *value, struct err *e)
 	return true;
 }
 
+/* In front of `://`, as brokers write their addresses, it may have a protocol. */
+static bool check_protocol(struct bytes protocol, struct err *e)
+{
+	static const char *const known[] = { "plaintext", "ssl", "sasl_plaintext", "sasl_ssl" };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (protocol.n == strlen(known[i])
+				&& strncasecmp(protocol.p, known[i], protocol.n) == 0)
+			return true;
+	return err_set(e, "%.*s is no protocol of Kafka's; a broker is host:port",
+		       (int)protocol.n, protocol.p);
+}
+
 static bool check_server(struct bytes server, struct err *e)
 {
+	const char *scheme = memmem(server.p, server.n, "://", 3);
+
+	if (scheme) {
+		size_t at = (size_t)(scheme - server.p);
+
+		if (!check_protocol(bytes_of(server.p, at), e))
+			return false;
+		server = bytes_skip(server, at + 3);
+	}
+
 	const char *colon = memrchr(server.p, ':', server.n);
 	const char *bracket = memrchr(server.p, ']', server.n);
 	int n = (int)server.n;

@@ -36,7 +36,7 @@ static int run(const struct conf_source *source)
 	struct log *log;
 	int status;
 
-	conf_report_print(&report, stderr);
+	conf_report_print(&report, "", stderr);
 	conf_report_clear(&report);
 	if (!conf)
 		return EXIT_USAGE;

@@ -134,7 +134,7 @@ static enum status load_conf(struct cli *cli)
 		return cli_usage(cli, &err);
 	source.redis_url = url_from_arguments(&cli->args);
 	cli->conf = conf_load(&source, &report);
-	conf_report_print(&report, stderr);
+	conf_report_print(&report, "lapse: ", stderr);
 	conf_report_clear(&report);
 	if (!cli->conf)
 		return STATUS_USAGE;

@@ -232,6 +232,18 @@ static bool answered(redisReply *reply)
 	return reply != NULL;
 }
 
+/*
+ * Asked with something short, since a server that wants a password cuts off
+ * whoever sends it a whole script before.
+ */
+static bool wants_none(struct link *l, struct err *err)
+{
+	redisReply *reply = link_command(l, "PING", err);
+
+	freeReplyObject(reply);
+	return reply || (l->code != SCRIPT_NOAUTH && !l->redis->err);
+}
+
 /* A user without a password may still be one: `nopass` takes any. */
 static bool authenticate(struct link *l, struct err *err)
 {
@@ -240,7 +252,7 @@ static bool authenticate(struct link *l, struct err *err)
 	bool ok;
 
 	if (!conf->redis_username && !conf->redis_password)
-		return true;
+		return wants_none(l, err);
 	call_add(&c, BYTES("AUTH"));
 	if (conf->redis_username)
 		call_add(&c, bytes_str(conf->redis_username));

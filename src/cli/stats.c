@@ -76,7 +76,7 @@ static void stats_json(const redisReply *stats)
 		const char *name, *answer;
 	} numbers[] = {
 		{ "pending", "due_total" }, { "due_now", "due_now" }, { "records", "records" },
-		{ "batches", "batches" },
+		{ "batches", "batches" }, { "batches_looked_into", "looked" },
 		{ "open_batches", "open_batches" }, { "open_entries", "open_entries" },
 		{ "parked_batches", "parked_batches" }, { "parked_entries", "parked_entries" },
 		{ "dead", "dead" }, { "seen", "seen" },
@@ -190,9 +190,21 @@ static void text_instances(const redisReply *stats)
 	}
 }
 
+/* Says so when the counts that follow are of a part only. */
+static void text_looked(const redisReply *stats)
+{
+	int64_t batches = number_of(stats, "batches"), looked = number_of(stats, "looked");
+
+	if (looked < 0 || looked >= batches)
+		return;
+	out_label("batches");
+	printf("%lld, of which %lld were looked into:\n", (long long)batches, (long long)looked);
+}
+
 static void stats_text(const redisReply *stats)
 {
 	text_pending(stats, number_of(stats, "now_us") / 1000);
+	text_looked(stats);
 	text_open(stats);
 	text_parked(stats);
 	out_label("dead letters");

@@ -3,6 +3,7 @@
 /* watched - the verbs that change a watched key: setex, del. */
 #include "cli/subject.h"
 #include "cli/value.h"
+#include "core/route.h"
 
 static bool read_ttl(const struct cli *cli, struct cli_when *when, struct err *err)
 {
@@ -32,6 +33,17 @@ static bool read_value(struct cli *cli, struct bytes *value, struct err *err)
 		"more than %d are allowed", value->n, VALUE_PAYLOAD_MAX);
 }
 
+/* Only a configuration with routes knows; without one, nothing is said. */
+static void warn_of_no_route(const struct cli *cli, const struct subject *s)
+{
+	const struct routes *routes = cli->conf->routes;
+
+	if (routes && routes_count(routes) > 0
+			&& !routes_match(routes, (unsigned)s->db, s->name, NULL))
+		cli_note("warning: no route of %s takes this key: lapsed would bury its "
+			"expiry as a dead letter", args_value(&cli->args, "config"));
+}
+
 static enum status setex(struct cli *cli, const struct subject *s,
 			 const struct cli_when *when, const struct call *args)
 {
@@ -50,6 +62,7 @@ static enum status setex(struct cli *cli, const struct subject *s,
 	else
 		subject_tell_due(cli, s, result, due, when);
 	freeReplyObject(reply);
+	warn_of_no_route(cli, s);
 	return STATUS_DONE;
 }
 

@@ -10,12 +10,10 @@ local function size_ok(s, least, most)
 	return s ~= nil and #s >= least and #s <= most
 end
 
--- Whether it ends in a shard, `:{0}`; without one it would name keys that no
--- daemon reads.
+-- Whether it ends in the one shard that there is; any other would name keys
+-- that no daemon reads.
 local function prefix_ok(prefix)
-	local digit, brace = string.byte(prefix, -2, -1)
-	return brace == 125 and digit >= 48 and digit <= 57
-		and string.find(prefix, ':{', 2, true) ~= nil
+	return #prefix > 4 and string.sub(prefix, -4) == ':{0}'
 end
 
 -- The error for KEYS and the number of arguments; nil when they are right.
@@ -25,7 +23,7 @@ local function bad_call(keys, argv, nkeys, fixed)
 		return bad('number of keys must be ' .. nkeys)
 	end
 	if not prefix_ok(keys[1]) then
-		return bad('prefix must look like lapse:{0}')
+		return bad('prefix must be <namespace>:{0}, as in lapse:{0}')
 	end
 	if #argv < fixed then
 		return bad('arguments are missing')
@@ -72,6 +70,24 @@ local function clock()
 	local t = redis.call('TIME')
 	local text = t[1] .. string.sub('00000' .. t[2], -6)
 	return tonumber(text), text
+end
+
+-- The answer for a member that is not in the shadow.
+local function not_pending(prefix, member)
+	local flies, unsure = in_flight(prefix, member)
+	if flies then
+		return { 'in-flight' }
+	end
+	return unsure or { 'not-found' }
+end
+
+-- The error for a member that must be neither pending nor in flight.
+local function must_be_new(prefix, member)
+	local flies, unsure = in_flight(prefix, member)
+	if flies or redis.call('ZSCORE', prefix .. ':due', member) then
+		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	end
+	return unsure
 end
 
 -- Tells the daemons of a due time before which they wait for nothing.  Both

@@ -21,7 +21,7 @@ local function lapse_cancel(keys, argv)
 	redis.call('SELECT', NSDB)
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
 	if not due then
-		return { in_flight(prefix, member) and 'in-flight' or 'not-found' }
+		return not_pending(prefix, member)
 	end
 	redis.call('ZREM', prefix .. ':due', member)
 	redis.call('HDEL', prefix .. ':rec', member)

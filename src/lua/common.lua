@@ -76,15 +76,19 @@ local function ce_id(member, birth, attempt)
 	return pct(member) .. '@' .. int(birth) .. '.' .. int(attempt)
 end
 
+local LOOK = 10000	-- batches that one script looks into, some 10 ms
+
 -- Where `member` is claimed or parked: `<slot>:<seq>`, its envelope, and the
--- value in `open`; nil if it is in no batch.  Looks at 1,000 batches at most.
+-- value in `open`; nil if it is in no batch; nil and the error to answer when
+-- there are more than can be looked into.
 local function in_flight(prefix, member)
 	local open = redis.call('HGETALL', prefix .. ':open')
-	for i = 1, math.min(#open, 2000), 2 do
+	for i = 1, math.min(#open, 2 * LOOK), 2 do
 		local envelope = redis.call('HGET', prefix .. ':b:' .. open[i], member)
 		if envelope then
 			return open[i], envelope, open[i + 1]
 		end
 	end
-	return nil
+	return nil, #open > 2 * LOOK and redis.error_reply('LAPSE_UNSURE more than ' .. LOOK
+		.. ' batches are open, and it is in none of those looked into') or nil
 end

@@ -72,8 +72,9 @@ local function lapse_dead_replay(keys, argv)
 	if not member then
 		return redis.error_reply('LAPSE_BADRECORD the dead letter is unreadable')
 	end
-	if redis.call('ZSCORE', prefix .. ':due', member) or in_flight(prefix, member) then
-		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	wrong = must_be_new(prefix, member)
+	if wrong then
+		return wrong
 	end
 	local due = string.sub(now, 1, -4)
 	wake(prefix, due, now)

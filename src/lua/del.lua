@@ -31,8 +31,7 @@ local function lapse_del(keys, argv)
 	end
 	local member = 'k:' .. int(db) .. ':' .. key
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
-	local answer = due and { 'cancelled', int(due) }
-		or { in_flight(prefix, member) and 'in-flight' or 'not-found' }
+	local answer = due and { 'cancelled', int(due) } or not_pending(prefix, member)
 
 	redis.call('SELECT', db)
 	redis.call('UNLINK', key)

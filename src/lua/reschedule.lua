@@ -24,7 +24,7 @@ local function lapse_reschedule(keys, argv)
 		return bad(text)
 	end
 	if not redis.call('ZSCORE', prefix .. ':due', member) then
-		return { in_flight(prefix, member) and 'in-flight' or 'not-found' }
+		return not_pending(prefix, member)
 	end
 	wake(prefix, text, now)
 	redis.call('ZADD', prefix .. ':due', 'XX', text, member)

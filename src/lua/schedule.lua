@@ -99,8 +99,9 @@ local function lapse_schedule(keys, argv)
 		return bad(text)
 	end
 	local member, shadow = 's:' .. id, prefix .. ':due'
-	if nx and (redis.call('ZSCORE', shadow, member) or in_flight(prefix, member)) then
-		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	wrong = nx and must_be_new(prefix, member)
+	if wrong then
+		return wrong
 	end
 
 	wake(prefix, text, now)

@@ -83,7 +83,7 @@ local function lapse_show(keys, argv)
 	end
 	local batch, envelope, open = in_flight(prefix, member)
 	if not batch then
-		return { 'state', 'not-found' }
+		return envelope or { 'state', 'not-found' }	-- it is unsure
 	end
 	local parked = string.find(open, '^%d+ %d+ %d+ ')
 	local answer = { 'state', parked and 'parked' or 'in-flight' }

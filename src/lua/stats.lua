@@ -12,7 +12,8 @@
 --	due_now		those whose time has come
 --	oldest_due	due ms of the first, -1 without any
 --	records		records of pending entries
---	batches		open batches; at most 1,000 are looked at for what follows
+--	batches		open batches
+--	looked		those looked into for what follows, 10,000 at most
 --	open_batches	on their way to Kafka
 --	open_entries	events in them
 --	parked_batches	waiting for a topic
@@ -22,8 +23,6 @@
 --	slots		a list of [slot, epoch, lease left ms, instance]
 --	open		a list of [slot, batches, entries]
 --	parked		a list of [topic, batches, entries, first retry in ms]
-
-local LOOK = 1000
 
 -- The row of `key` in `rows`, whose first column it is; new ones are zero.
 local function row_of(rows, key, columns)
@@ -77,7 +76,8 @@ end
 local function stats_batches(prefix, ms)
 	local open, parked, sum = {}, {}, { 0, 0, 0, 0 }
 	local found = redis.call('HSCAN', prefix .. ':open', 0, 'COUNT', LOOK)[2]
-	for i = 1, math.min(#found, 2 * LOOK), 2 do
+	local looked = math.min(#found / 2, LOOK)
+	for i = 1, 2 * looked, 2 do
 		local entries = redis.call('HLEN', prefix .. ':b:' .. found[i])
 		local _, _, retry, topic = open_parse(found[i + 1])
 		local row, at
@@ -91,7 +91,7 @@ local function stats_batches(prefix, ms)
 		row[2], row[3] = row[2] + 1, row[3] + entries
 		sum[at], sum[at + 1] = sum[at] + 1, sum[at + 1] + entries
 	end
-	return sum, table_of(open, by_number), table_of(parked, by_name)
+	return looked, sum, table_of(open, by_number), table_of(parked, by_name)
 end
 
 local function lapse_stats(keys, argv)
@@ -107,7 +107,7 @@ local function lapse_stats(keys, argv)
 	local us = now_us()
 	local ms = math.floor(us / 1000)
 	local first = redis.call('ZRANGE', prefix .. ':due', 0, 0, 'WITHSCORES')
-	local sum, open, parked = stats_batches(prefix, ms)
+	local looked, sum, open, parked = stats_batches(prefix, ms)
 	return {
 		'now_us', int(us),
 		'due_total', int(redis.call('ZCARD', prefix .. ':due')),
@@ -115,6 +115,7 @@ local function lapse_stats(keys, argv)
 		'oldest_due', first[2] and int(first[2]) or '-1',
 		'records', int(redis.call('HLEN', prefix .. ':rec')),
 		'batches', int(redis.call('HLEN', prefix .. ':open')),
+		'looked', int(looked),
 		'open_batches', int(sum[1]),
 		'open_entries', int(sum[2]),
 		'parked_batches', int(sum[3]),

@@ -2,9 +2,10 @@
 """Help, versions, and the exit status of wrong usage."""
 
 import re
+import subprocess
 
 import pytest
-from conftest import TOP, Lapse
+from conftest import PROGRAM, TOP, Lapse
 
 VERBS = {
     "schedule": "in at topic key data data-file type content-type header nx",
@@ -121,3 +122,20 @@ def test_the_manual_page_has_it_all(verb):
     assert re.search(rf"^\.(It|Ic|Ss|Cm) .*{verb.split()[0]}", text, re.MULTILINE)
     for name in VERBS[verb].split() + GLOBAL.split():
         assert name.replace("-", r"\-") in text or name in text, name
+
+
+@pytest.mark.parametrize("args", [
+    ("-c", "/nowhere/lapsed.conf", "stats"), ("--namespace", "a/b", "stats"),
+    ("--redis", "http://x", "stats"),
+])
+def test_complaints_of_the_configuration_have_a_name_in_front(args):
+    Lapse().refused(2, *args)
+
+
+@pytest.mark.parametrize("option", ["--dump", "--check"])
+def test_lapsed_says_when_its_output_is_lost(option):
+    env = {**Lapse().env, "LAPSED_KAFKA_BOOTSTRAP_SERVERS": "localhost:9092"}
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([PROGRAM.parent / "lapsed", option], stdout=full, check=False,
+                              stderr=subprocess.PIPE, env=env)
+    assert done.returncode == 1 and b"No space left" in done.stderr

@@ -127,3 +127,12 @@ def test_the_largest_value(lapse, redis):
     assert redis.strlen("a") == 1000000
     lapse.refused(2, "setex", "b", "30m", "-", stdin=b"x" * 1000001, says="more than 1000000")
     assert not redis.exists("b")
+
+
+def test_a_key_that_no_route_takes_is_said(lapse, server, tmp_path):
+    conf = tmp_path / "lapsed.conf"
+    conf.write_text(f"[redis]\nurl = unix://{server.socket}\n[route a]\npattern = a:*\ntopic = t\n")
+    lapse.ok("-c", str(conf), "setex", "a:1", "1h", "v")
+    result = lapse.run("-c", str(conf), "setex", "b:1", "1h", "v")
+    assert result.code == 0 and b"set b:1" in result.out, result.what
+    assert f"lapse: warning: no route of {conf} takes this key" in result.err.decode()

@@ -93,7 +93,7 @@ def test_the_namespaces_database_may_hold_watched_keys(world, nsdb, lazy):
 
 
 def test_namespaces_and_shards_do_not_meet(shard):
-    others = [Shard(shard.client, shard.scripts, p) for p in (b"lapse:{1}", b"other:{0}", b"a:b:{12}")]
+    others = [Shard(shard.client, shard.scripts, p) for p in (b"lapse2:{0}", b"other:{0}", b"a:b:{0}")]
     shard.schedule("a", "+0", "t", "", "p")
     before = {k: v for k, v in shard.dump().items()}
     for other in others:

@@ -2,6 +2,7 @@
 """lapse_schedule: what it stores, answers and refuses."""
 
 import pytest
+import redis
 from harness.wire import Record, ce_id
 
 LAST_MS = 253402300799999
@@ -270,6 +271,38 @@ def test_nx_refuses_what_is_in_flight_or_parked(shard):
     shard.refused("LAPSE_EXISTS", *args)
     assert instance.settle(groups=[(2, "t", shard.now() + 60000, ["s:a"])]) == b"settled"
     shard.refused("LAPSE_EXISTS", *args)
+
+
+def many_open(shard, n):
+    shard.client.hset(shard.name("open"), mapping={f"9:{i}": "1 0" for i in range(n)})
+
+
+def test_nx_looks_into_thousands_of_batches(shard):
+    instance = shard.join()
+    shard.schedule("a", "+0")
+    assert instance.claim().entries
+    many_open(shard, 9999)
+    shard.refused("LAPSE_EXISTS", "schedule", "a", "+1", "t", "", "2", "nx", "1")
+    assert shard.schedule("b", "+1", "t", "", "2", "nx", "1")[0] == b"scheduled"
+
+
+def test_more_batches_than_can_be_looked_into(shard):
+    """Nobody is told that an id is free, or not found, when that is not known."""
+    many_open(shard, 10001)
+    for call in (("schedule", "a", "+1", "t", "", "2", "nx", "1"), ("cancel", "a"),
+                 ("reschedule", "a", "+1"), ("show", "a")):
+        shard.refused("LAPSE_UNSURE", *call)
+    assert shard.schedule("a", "+60000")[0] == b"scheduled"
+    assert shard.call("show", "a")[1] == b"scheduled"
+    assert shard.call("cancel", "a")[0] == b"cancelled"
+
+
+def test_del_deletes_although_it_is_unsure(shard):
+    many_open(shard, 10001)
+    shard.client.set("k", "v")
+    with pytest.raises(redis.ResponseError, match="LAPSE_UNSURE"):
+        shard.call("del", key="k")
+    assert not shard.client.exists("k")
 
 
 def test_nx_takes_an_id_whose_life_has_ended(shard):

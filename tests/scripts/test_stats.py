@@ -16,7 +16,7 @@ def test_of_nothing(shard):
     assert before <= int(found.pop("now_us")) <= shard.now_us()
     assert found.pop("oldest_due") == b"-1"
     assert found.pop("slots") == found.pop("open") == found.pop("parked") == []
-    assert len(found) == 10 and set(found.values()) == {b"0"}
+    assert len(found) == 11 and set(found.values()) == {b"0"}
 
 
 def test_of_all_there_is(shard, lazy):
@@ -44,7 +44,7 @@ def test_of_all_there_is(shard, lazy):
     del found["now_us"]
     assert {k: int(v) for k, v in found.items()} == {
         "due_total": 3, "due_now": 1, "oldest_due": int(oldest), "records": 2,
-        "batches": 6, "open_batches": 3, "open_entries": 4, "parked_batches": 3,
+        "batches": 6, "looked": 6, "open_batches": 3, "open_entries": 4, "parked_batches": 3,
         "parked_entries": 4, "dead": 1, "seen": 1,
     }
     assert [s[:2] + s[3:] for s in slots] == [[b"0", b"1", b"a/1"], [b"1", b"1", b"b/2"]]
@@ -54,12 +54,14 @@ def test_of_all_there_is(shard, lazy):
     assert parked[0][3] == b"0" and 0 < int(parked[1][3]) <= 10000
 
 
-def test_a_thousand_batches_are_looked_at(shard):
-    shard.client.hset(shard.name("open"), mapping={f"{n % 3}:{n}": "1 0" for n in range(3000)})
+@pytest.mark.parametrize("n,least", [(3000, 3000), (30000, 9000)])
+def test_ten_thousand_batches_are_looked_into(shard, n, least):
+    shard.client.hset(shard.name("open"), mapping={f"{i % 3}:{i}": "1 0" for i in range(n)})
     found = stats(shard)
-    assert found["batches"] == b"3000"
+    assert found["batches"] == b"%d" % n
+    assert found["open_batches"] == found["looked"]
     assert found["open_batches"] == b"%d" % sum(int(row[1]) for row in found["open"])
-    assert 900 <= int(found["open_batches"]) <= 1000
+    assert least <= int(found["open_batches"]) <= 10000
 
 
 def test_changes_nothing(shard):

@@ -87,7 +87,7 @@ def test_a_refused_call_wakes_nobody(shard, wakes):
 
 
 def test_the_channel_is_the_shards(shard, wakes):
-    other = Shard(shard.client, shard.scripts, b"lapse:{1}")
+    other = Shard(shard.client, shard.scripts, b"other:{0}")
     other.schedule("a", "+0")
     assert wakes() == []
 

@@ -78,7 +78,7 @@ static const char *told(void)
 	free(text);
 	FILE *f = open_memstream(&text, &n);
 
-	conf_report_print(&report, f);
+	conf_report_print(&report, "", f);
 	fclose(f);
 	while ((at = strstr(text, folder)))
 		memmove(at, at + strlen(folder) + 1, strlen(at + strlen(folder) + 1) + 1);
@@ -315,6 +315,10 @@ static const struct {
 	{ "[kafka]\nbootstrap.servers = a:1 b:1\n", "lapsed.conf:2: bootstrap.servers: brokers "
 	  "are separated by commas: \"a:1 b:1\"\n" },
 	{ "[kafka]\nbootstrap.servers = :9092\n",
+	  "lapsed.conf:2: bootstrap.servers: \":9092\" has no host\n" },
+	{ "[kafka]\nbootstrap.servers = a:1, http://b:9092\n", "lapsed.conf:2: bootstrap.servers: "
+	  "http is no protocol of Kafka's; a broker is host:port\n" },
+	{ "[kafka]\nbootstrap.servers = SSL://:9092\n",
 	  "lapsed.conf:2: bootstrap.servers: \":9092\" has no host\n" },
 	{ KAFKA "metadata.broker.list = a:1\n", "lapsed.conf:3: metadata.broker.list can't be "
 	  "set: it is called bootstrap.servers here\n" },

@@ -126,6 +126,7 @@ static const struct {
 	{ "WRONGTYPE Operation against a key", SCRIPT_WRONGTYPE },
 	{ "LAPSE_BADARG time must be +<ms>", SCRIPT_BADARG },
 	{ "LAPSE_EXISTS", SCRIPT_EXISTS },
+	{ "LAPSE_UNSURE more than", SCRIPT_UNSURE },
 	{ "LAPSE_NOTFOUND no dead letter s:a@1.0", SCRIPT_NOTFOUND },
 	{ "LAPSE_FENCED slot 0 is not held", SCRIPT_FENCED },
 	{ "ERR unknown command 'FCALL'", SCRIPT_ERR },
