@@ -13,6 +13,9 @@
 
 local MAX_HEADERS = 32
 local MAX_HEADER = 8192		-- bytes of its value
+-- Of payload and options together: with the headers that lapsed adds it still
+-- fits into the message.max.bytes of the producer.
+local MAX_TOGETHER = 1040000
 
 local function topic_ok(s)
 	return #s <= 249 and s ~= '.' and s ~= '..' and string.find(s, '^[%w._-]+$')
@@ -91,6 +94,9 @@ local function lapse_schedule(keys, argv)
 		if not more then
 			return nx
 		end
+	end
+	if #more + #payload > MAX_TOGETHER then
+		return bad('payload and headers must be at most ' .. MAX_TOGETHER .. ' bytes together')
 	end
 	redis.call('SELECT', NSDB)
 	local us, now = clock()

@@ -100,7 +100,7 @@ def test_any_byte_goes_in_id_key_and_payload(shard, odd):
 
 def test_the_largest_event(shard):
     payload = bytes(range(256)) * 3907
-    payload = payload[:1000000]
+    payload = payload[:768600]
     headers = sum(((f"header.{'h' * 253}{i:02}", b"\xff" * 8192) for i in range(32)), ())
     shard.schedule(b"i" * 1024, "+1", "T" * 249, b"k" * 1024, payload, *headers,
                    "type", "y" * 255, "content-type", "c" * 255)
@@ -109,6 +109,10 @@ def test_the_largest_event(shard):
     assert record.get(b"t") == b"T" * 249
     assert len(record.headers) == 32
     assert {len(v) for v in record.headers.values()} == {8192}
+    more = payload + b"+" * 1000
+    text = shard.refused("LAPSE_BADARG", "schedule", "more", "+1", "t", "", more, *headers)
+    assert "1040000" in text
+    assert shard.schedule("whole", "+1", "t", "", bytes(1000000))[0] == b"scheduled"
 
 
 def test_every_character_of_topic_and_header_name(shard):

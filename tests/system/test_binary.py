@@ -5,6 +5,7 @@ import base64
 import json
 
 import pytest
+import redis
 
 # Case 13.
 NAMES = {
@@ -178,3 +179,20 @@ def test_the_mode_of_scheduled_events(world, mode):
         body = json.loads(r.value)
         assert body["id"].encode() == ce_id
         assert base64.b64decode(body["data_base64"]) == b"text"
+
+
+def test_the_largest_event(world):
+    """What lapse_schedule takes, Kafka takes, with all that lapsed adds."""
+    world.lapsed()
+    name, topic = b"\xff" * 1024, world.new_topic(world.topic.ljust(249, "T"))
+    headers = sum(((f"header.{i:02}{'h' * 253}", b"x" * 8192) for i in range(32)), ())
+    most = 1040000 - sum(len(h) + 3 - len("header.") + len(v) for h, v in
+                         zip(headers[::2], headers[1::2]))
+    for payload in range(most, most - 1000, -50):
+        try:
+            made = world.schedule(name, "+0", topic, b"k" * 1024, bytes(payload), *headers,
+                                  "type", "t" * 255, "content-type", "c" * 255)
+            break
+        except redis.ResponseError as e:
+            assert "1040000 bytes together" in str(e)
+    world.settle([made])
