@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands of docs/recipes.md do what it says."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from lapsed import BUILD
+
+RECIPES = (Path(__file__).resolve().parents[2] / "docs/recipes.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"<!-- test: (\S+) -->\n```sh\n(.*?)```", RECIPES, re.S))
+TOPICS = {"order-timeouts", "reminders", "renewals", "jobs", "calls"}
+ROUTES = {"orders": {"pattern": "order:pay:*", "key": "{1}"}}
+
+# recipe -> id -> what arrives when its time has come; None: nothing, it was taken back
+ARRIVES = {
+    "order": {"order-42": None},
+    "reminders": {"meeting-7/day": "tomorrow", "meeting-7/hour": "in an hour",
+                  "meeting-7/minute": "now"},
+    "token": {"renew-token-9": "9"},
+    "zset": {"job-1": "the job"},
+    "redisson": {"job-2": '{"job":2}'},
+    "table": {"order-43": '{"order":43}'},
+    "rabbitmq": {"call-1": '{"to":"+15550100"}'},
+}
+
+
+@pytest.fixture
+def sh(world):
+    """Runs a recipe, as written but for the topics; what it printed, by lines."""
+    env = dict(os.environ, LAPSED_REDIS_URL=world.redis.url)
+    before = (f"set -e\nlapse() {{ {BUILD}/lapse \"$@\"; }}\n"
+              f"redis-cli() {{ command redis-cli -s {world.redis.socket} \"$@\"; }}\n")
+
+    def run(text):
+        text = re.sub(r"--topic (\S+)", f"--topic {world.topic}", text)
+        return subprocess.run(["bash", "-c", before + text], env=env, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.splitlines()
+
+    return run
+
+
+def test_every_recipe_is_tested():
+    assert set(BLOCKS) == set(ARRIVES) | {"once", "listener"}
+    assert {t for text in BLOCKS.values() for t in re.findall(r"--topic (\S+)", text)} == TOPICS
+
+
+@pytest.mark.parametrize("name", ARRIVES)
+def test_recipe(world, sh, name):
+    world.lapsed()
+    sh(BLOCKS[name])
+    now = world.now()
+    for event, payload in ARRIVES[name].items():
+        shown = world.show(event)
+        if payload is None:
+            assert shown[b"state"] == b"not-found"
+        else:
+            assert shown[b"state"] == b"scheduled" and int(shown[b"due"]) > now + 60000
+            sh(f"lapse reschedule {event} --in 0")
+    wanted = {k: v.encode() for k, v in ARRIVES[name].items() if v is not None}
+    world.ledger.wait(len(wanted))
+    world.drained()
+    assert {r.subject: r.value for r in world.ledger.finish()} == wanted
+
+
+def test_the_listener(world, sh):
+    world.lapsed(routes=ROUTES)
+    sh(BLOCKS["listener"].replace("30m", "300ms"))
+    record = world.records(1)[0]
+    assert record.key == b"42" and record.value == b'{"order":42}'
+
+
+def test_once(sh):
+    assert sh(BLOCKS["once"]) == ["OK", ""]
