@@ -116,6 +116,7 @@ enum status cli_schedule(struct cli *cli);
 enum status cli_setex(struct cli *cli);
 enum status cli_show(struct cli *cli);
 enum status cli_stats(struct cli *cli);
+enum status cli_completion(struct cli *cli);
 enum status cli_version(struct cli *cli);
 
 /* How a verb is used, in one line. */

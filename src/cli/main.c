@@ -163,6 +163,13 @@ static const struct verb verbs[] = {
 	  "The library works on the database and is told the namespace by its callers. In a "
 	  "cluster, do it once for every master.",
 	  NULL, cli_install },
+	{ "completion", "SHELL", 1, 1, "bash | zsh",
+	  "print how a shell completes the command line of lapse",
+	  "Prints a completion script, made from the verbs and options that this lapse has. "
+	  "For bash: lapse completion bash >/etc/bash_completion.d/lapse, or source it. "
+	  "For zsh: lapse completion zsh >_lapse, in a folder of fpath, or source it after "
+	  "compinit.",
+	  NULL, cli_completion },
 	{ "version", "", 0, 0, "",
 	  "say which version this is", "Says which version of lapse this is.",
 	  NULL, cli_version },

@@ -22,6 +22,7 @@ VERBS = {
     "dead replay": "topic reason all",
     "dead drop": "topic reason all yes",
     "install": "",
+    "completion": "",
     "version": "",
     "help": "",
 }
