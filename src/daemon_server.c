@@ -43,14 +43,16 @@ static void say_down(struct server *s, enum redis_trouble trouble, bool was_up,
 		     const char *what, const char *why, int retry_ms)
 {
 	enum log_event event = was_up ? LOG_REDIS_LOST : LOG_REDIS_REFUSED;
+	char about[80];		/* another reason is another line */
 	struct log_line l;
 
 	if (trouble == REDIS_DENIED)
 		event = LOG_REDIS_REFUSED;
 	if (trouble == REDIS_AUTH)
 		event = LOG_REDIS_AUTH;
+	snprintf(about, sizeof about, "%s: %s", what, why);
 	log_begin_about(&l, s->log, event, trouble == REDIS_AUTH ? LOG_ERROR : LOG_WARN,
-			bytes_str(what), "%s to Redis at %s: %s; trying again in %d ms", what,
+			bytes_str(about), "%s to Redis at %s: %s; trying again in %d ms", what,
 			s->where, why, retry_ms);
 	log_str(&l, "connection", what);
 	log_str(&l, "address", s->where);

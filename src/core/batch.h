@@ -108,6 +108,7 @@ struct batch {
 	bool called;		/* a call about it is with Redis */
 	bool resent;		/* it was asked for more than once */
 	bool resettled;		/* so was its settle */
+	unsigned refusals;	/* of an adoption or a fetch, by Redis */
 	size_t heard;		/* heard keys that its claim took along */
 	struct topic *topic;	/* that a fetched one was parked for */
 	struct entry *entries;

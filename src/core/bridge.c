@@ -24,6 +24,8 @@
 #define RETRY_PAUSE	(200 * USEC_PER_MSEC)
 #define HOLD_MIN	(50 * USEC_PER_MSEC)
 #define HOLD_MAX	(2 * USEC_PER_SEC)
+/* A batch that can't be read, after so many tries, no longer keeps others waiting. */
+#define TRIES		3
 #define HEARD_KEYS	100000
 #define HEARD_BYTES	(8u << 20)
 #define DEAD_MANY	10000	/* warn from here on, unless max_dead says */
@@ -988,6 +990,18 @@ static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batc
 	}
 }
 
+/* A right is missing, or its key is broken; the next renewal tells of it again. */
+static void read_later(struct bridge *b, struct batch *batch)
+{
+	if (batch != b->reading || ++batch->refusals < TRIES)
+		return;
+	b->reading = NULL;
+	b->compare = true;
+	if (batch->topic)
+		topics_fetched(b->topics, batch->topic);
+	batch_remove(b, batch);
+}
+
 void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		    struct batch *batch, enum refusal why, usec_t now)
 {
@@ -1003,6 +1017,8 @@ void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 	if (why == REFUSAL_LATER && kind != ASK_WALK)
 		hold_off(b, now);
 	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);
+	if (why == REFUSAL_LATER && (kind == ASK_ADOPT || kind == ASK_FETCH))
+		read_later(b, batch);
 	if (why == REFUSAL_FENCED)
 		abandon_all(b, now);
 }

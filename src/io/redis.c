@@ -125,7 +125,9 @@ static void on_greeting(void *arg, void *priv, redisReply *reply)
 
 	if (!reply)
 		return;
-	if (reply->type == REDIS_REPLY_ERROR && !optional) {
+	/* Without a password everything is refused, and what is not is cut off. */
+	if (reply->type == REDIS_REPLY_ERROR &&
+	    (!optional || trouble_of(reply->str) == REDIS_AUTH)) {
 		redis_drop(r, trouble_of(reply->str), reply->str);
 		return;
 	}

@@ -86,8 +86,8 @@ class Redis:
         """The name of its request; `push` for what was published, `` for a confirmation."""
         if self.owed:
             return self.owed.popleft()
-        kind = resp_words(message, 1)[0] if self.subscribed else b""
-        return "push" if kind in (b"message", b"pmessage") else ""
+        kind = resp_words(message, 1) if self.subscribed else []
+        return "push" if kind in ([b"message"], [b"pmessage"]) else ""
 
 
 class Kafka:

@@ -463,6 +463,34 @@ START_TEST(a_redis_that_refuses_is_left_alone_for_a_while)
 }
 END_TEST
 
+/* A right is missing, say; the next renewal names the batch again. */
+START_TEST(what_redis_refuses_to_read_keeps_nobody_waiting)
+{
+	const unsigned slot = 0;
+	const usec_t left = TERM;
+	const struct batch_name orphan = { 4, 77 };
+	struct batch *b = start();
+	const unsigned life = bridge_lease(bridge)->joins;
+
+	bring(b, 0, -1);
+	now += TERM / 3;
+	expect(ASK_RENEW);
+	bridge_renewed(bridge, life, REDIS + now, &slot, &left, 1, &orphan, 1, now);
+	for (int i = 0; i < 3; i++) {
+		b = expect(ASK_ADOPT)->batch;
+		bridge_refused(bridge, ASK_ADOPT, life, b, REFUSAL_LATER, now);
+		expect_nothing();
+		now = bridge_deadline(bridge, now);
+	}
+	bridge_wake(bridge, DUE, now);
+	bring(expect(ASK_CLAIM)->batch, 1, -1);
+	now += TERM / 3;
+	ck_assert(expect(ASK_RENEW)->own);
+	bridge_renewed(bridge, life, REDIS + now, &slot, &left, 1, &orphan, 1, now);
+	ck_assert_uint_eq(expect(ASK_ADOPT)->batch->from_seq, 77);
+}
+END_TEST
+
 START_TEST(draining_it_settles_and_leaves)
 {
 	bring(start(), 1, DUE);
@@ -720,6 +748,7 @@ int main(void)
 	tcase_add_test(tests, old_news_may_have_been_claimed_by_another_instance);
 	tcase_add_test(tests, a_heard_key_goes_with_the_claim_until_it_is_answered);
 	tcase_add_test(tests, a_redis_that_refuses_is_left_alone_for_a_while);
+	tcase_add_test(tests, what_redis_refuses_to_read_keeps_nobody_waiting);
 	tcase_add_test(tests, draining_it_settles_and_leaves);
 	tcase_add_test(tests, giving_up_it_settles_what_was_delivered_and_leaves_the_rest);
 	tcase_add_test(tests, giving_up_an_untouched_batch_stays_as_it_is);
