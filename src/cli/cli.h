@@ -109,6 +109,7 @@ enum status cli_dead_show(struct cli *cli);
 enum status cli_del(struct cli *cli);
 enum status cli_fsck(struct cli *cli);
 enum status cli_help(struct cli *cli);
+enum status cli_import(struct cli *cli);
 enum status cli_install(struct cli *cli);
 enum status cli_list(struct cli *cli);
 enum status cli_reschedule(struct cli *cli);

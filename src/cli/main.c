@@ -53,6 +53,16 @@ static const struct option list_options[] = {
 	{ NULL }
 };
 
+static const struct option import_options[] = {
+	{ "topic", "TOPIC", "the Kafka topic" },
+	{ "unit", "UNIT", "what scores are: s or ms since 1970; the first score tells" },
+	{ "id-prefix", "TEXT", "what goes before a member to make its id" },
+	{ "payload-from", "KEY", "the payload is the string at this key, {} being the member" },
+	{ "remove", NULL, "remove from the set what has become an event" },
+	{ "yes", NULL, "do it; without, only say what would be done" },
+	{ NULL }
+};
+
 static const struct option fsck_options[] = {
 	{ "repair", NULL, "repair what can be repaired, by the rules of protocol.md" },
 	{ NULL }
@@ -136,6 +146,14 @@ static const struct verb verbs[] = {
 	  "lapsed does the same by itself, slowly. Not for while keys are being restored one "
 	  "by one.",
 	  fsck_options, cli_fsck },
+	{ "import zset", "KEY", 1, 1, "KEY --topic TOPIC [--payload-from KEY] [--yes] [...]",
+	  "make events of a sorted set that was polled until now",
+	  "Makes an event of every member of a sorted set: due at its score, with the member "
+	  "as id and, unless --payload-from names it, as payload. Without --yes it only says "
+	  "what would be done. What is there already is left alone, so that a run that was cut "
+	  "short is made again. The set stays as it is, but for --remove. Stop whoever polls "
+	  "it before.",
+	  import_options, cli_import },
 	{ "dead list", "", 0, 0, "[--topic TOPIC] [--reason TEXT] [--limit N | --summary]",
 	  "list the dead letters, the oldest first, or count them",
 	  "Lists what could not be forwarded, with the reason, the oldest first; with "

@@ -43,7 +43,7 @@ def sh(world):
 
 
 def test_every_recipe_is_tested():
-    assert set(BLOCKS) == set(ARRIVES) | {"once", "listener"}
+    assert set(BLOCKS) == set(ARRIVES) | {"once", "listener", "import"}
     assert {t for text in BLOCKS.values() for t in re.findall(r"--topic (\S+)", text)} == TOPICS
 
 
@@ -74,3 +74,13 @@ def test_the_listener(world, sh):
 
 def test_once(sh):
     assert sh(BLOCKS["once"]) == ["OK", ""]
+
+
+def test_the_import(world, sh):
+    world.client.zadd("jobs", {"a": 1, "b": 2})
+    world.client.zadd("bucket-1", {"c": 3})
+    world.client.set("job:c", "body")
+    said = sh(BLOCKS["import"])
+    assert said[0] == "would import 2 of 2 entries, 0 would be skipped"
+    world.lapsed()
+    assert {r.subject: r.value for r in world.records(3)} == {"a": b"a", "b": b"b", "c": b"body"}
