@@ -171,8 +171,11 @@ static bool make_message(struct daemon *d, const struct entry *e, struct message
 		event_build_dead(&l, d->conf->routes, &d->event_conf, &d->room, m);
 		return true;
 	}
-	return event_read(&ev, d->conf->routes, e->member, e->envelope, err) &&
-		event_build(&ev, &d->event_conf, trigger_of(e), &d->room, m, err);
+	if (!event_read(&ev, d->conf->routes, e->member, e->envelope, err))
+		return false;
+	/* Its time to run counts from the settle, which is later. */
+	ev.now = bridge_redis_ms(d->bridge, clock_now());
+	return event_build(&ev, &d->event_conf, trigger_of(e), &d->room, m, err);
 }
 
 static void produce(struct daemon *d, struct entry *e)

@@ -167,6 +167,30 @@ static void args_burials(struct calls *c, const struct batch *b, size_t keep)
 	arg_int(c, (int64_t)keep);
 }
 
+/* Those that were delivered and wait for their finish. */
+static void args_jobs(struct calls *c, const struct batch *b)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++)
+		n += b->entries[i].job && b->entries[i].state == ENTRY_DONE;
+	arg_int(c, (int64_t)n);
+	for (size_t i = 0; n && i < b->n; i++) {
+		const struct entry *e = &b->entries[i];
+		struct envelope env;
+		struct record rec = { 0 };
+
+		if (!e->job || e->state != ENTRY_DONE)
+			continue;
+		/* It could be read when it came. */
+		if (envelope_unpack(e->envelope, &env, NULL))
+			(void)!record_unpack(env.record, &rec, NULL);
+		arg_bytes(c, e->member);
+		arg_int(c, (int64_t)rec.birth);
+		arg_int(c, rec.attempt);
+	}
+}
+
 /* The entries that stay, in groups by the batch that they move to. */
 static void args_group(struct calls *c, const struct batch *b, size_t first)
 {
@@ -212,6 +236,10 @@ static void args_lives(struct calls *c, const struct batch *b)
 		arg_bytes(c, e->member);
 		arg_int(c, (int64_t)rec.birth);
 		arg_int(c, env.due);
+		if (e->job)
+			arg_int(c, rec.attempt);
+		else
+			arg_str(c, "-");
 	}
 }
 
@@ -274,6 +302,7 @@ static void args_of(struct calls *c, const struct ask *ask)
 	case ASK_SETTLE:
 		arg_int(c, (int64_t)ask->batch->seq);
 		args_burials(c, ask->batch, ask->keep);
+		args_jobs(c, ask->batch);
 		args_groups(c, ask->batch);
 		break;
 	case ASK_FORGET:

@@ -83,6 +83,7 @@ struct entry {
 	msec_t due;
 	enum entry_state state;
 	enum entry_death death;
+	bool job;		/* delivered, it waits for its finish */
 	bool suspect;		/* was in a refused lot; goes alone */
 	uint64_t park_seq;	/* the parked batch it moves to, 0: none yet */
 	bool park_first;	/* the first of its batch that moves there */

@@ -722,6 +722,20 @@ static void entry_lost(struct bridge *b, struct entry *e, const char *why,
 		entry_move(e, ENTRY_BURIED);
 }
 
+/* Why a job that has no attempt left is dead. */
+static void job_epitaph(const struct record *r, char *why, size_t n)
+{
+	const struct attempt *last = r->nhistory ? &r->history[r->nhistory - 1] : NULL;
+	int len = last && last->failed ? (int)last->reason.n : 0;
+
+	if (last && last->failed)
+		snprintf(why, n, "attempt %u of %u failed%s%.*s", r->attempt + 1,
+			 r->job.attempts, len ? ": " : "", len, last->reason.p);
+	else
+		snprintf(why, n, "attempt %u of %u was not finished within %lld ms",
+			 r->attempt + 1, r->job.attempts, (long long)r->job.ttr);
+}
+
 /* One entry of a batch that has come. */
 static void entry_enter(struct bridge *b, struct entry *e)
 {
@@ -733,6 +747,14 @@ static void entry_enter(struct bridge *b, struct entry *e)
 		return;
 	}
 	e->due = ev.envelope.due;
+	if (ev.record.job.spent) {
+		char why[160];
+
+		job_epitaph(&ev.record, why, sizeof why);
+		entry_lost(b, e, why, dead_topic(b, e));
+		return;
+	}
+	e->job = ev.record.job.ttr != 0 && ev.member.kind == MEMBER_SCHEDULED;
 	if (ev.envelope.certainty == CERTAINTY_INFERRED && ev.route &&
 	    ev.route->inferred == ROUTE_DROP) {
 		b->counters.inferred_dropped++;

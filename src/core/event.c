@@ -23,6 +23,7 @@ static bool unpack(struct event *e, struct bytes member, struct bytes envelope,
 static bool find_route(struct event *e, const struct routes *routes)
 {
 	e->route = NULL;
+	e->now = 0;
 	for (size_t i = 0; i < GLOB_CAPTURES; i++)
 		e->captures[i] = bytes_none;
 	if (e->member.kind == MEMBER_SCHEDULED)
@@ -120,6 +121,7 @@ struct attributes {
 	struct bytes certainty;
 	struct bytes attempt;
 	struct bytes shard;
+	struct bytes deadline;	/* of a job; else bytes_none */
 };
 
 /* The first that is there and not empty. */
@@ -152,6 +154,12 @@ static void attributes_make(const struct event *e, const struct event_conf *conf
 	event_time(e->envelope.due, text->p + text->n);
 	a->time = bytes_of(text->p + text->n, EVENT_TIME_LEN);
 	text->n += EVENT_TIME_LEN;
+	a->deadline = bytes_none;
+	if (e->record.job.ttr && e->now) {
+		event_time(e->now + e->record.job.ttr, text->p + text->n);
+		a->deadline = bytes_of(text->p + text->n, EVENT_TIME_LEN);
+		text->n += EVENT_TIME_LEN;
+	}
 	a->source = conf->source;
 	a->shard = conf->shard;
 	a->trigger = trigger_name(trigger);
@@ -189,7 +197,7 @@ static struct bytes key_make(const struct event *e, struct bytes id,
 static size_t text_bound(const struct event *e)
 {
 	struct template_values longest = values_of(e, bytes_of("", CE_ID_MAX));
-	size_t n = CE_ID_MAX + 3 * e->member.name.n + BUF_DECIMAL_MAX + EVENT_TIME_LEN;
+	size_t n = CE_ID_MAX + 3 * e->member.name.n + BUF_DECIMAL_MAX + 2 * EVENT_TIME_LEN;
 
 	return e->route ?
 		n + template_bound(e->route->key_template, &longest) : n;
@@ -222,6 +230,8 @@ static void binary(const struct attributes *a, struct message *m)
 	header(m, BYTES("ce_lapsecertainty"), a->certainty);
 	header(m, BYTES("ce_lapseattempt"), a->attempt);
 	header(m, BYTES("ce_lapseshard"), a->shard);
+	if (a->deadline.p)
+		header(m, BYTES("ce_lapsedeadline"), a->deadline);
 }
 
 static void raw(const struct attributes *a, struct message *m)
@@ -313,6 +323,8 @@ static void structured(const struct attributes *a, const struct record *r,
 	json_key(&j, "lapseattempt");
 	json_raw(&j, a->attempt);
 	attribute(&j, "lapseshard", a->shard);
+	if (a->deadline.p)
+		attribute(&j, "lapsedeadline", a->deadline);
 	if (r->payload.p)
 		data_write(&j, a->content_type, r->payload);
 	json_object_end(&j);

@@ -39,7 +39,7 @@ enum trigger {			/* what made us claim */
 	TRIGGER_RECOVERY,	/* adopted, or read again */
 };
 
-#define EVENT_HEADERS_MAX	(11 + RECORD_HEADERS_MAX + 2)
+#define EVENT_HEADERS_MAX	(12 + RECORD_HEADERS_MAX + 2)
 
 struct event {
 	struct member member;
@@ -47,6 +47,7 @@ struct event {
 	struct record record;
 	const struct route *route;	/* NULL for a scheduled event */
 	struct bytes captures[GLOB_CAPTURES];	/* of the route's pattern */
+	msec_t now;	/* Redis' clock, to be set where the record has a job */
 };
 
 struct event_conf {

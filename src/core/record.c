@@ -8,12 +8,19 @@
 #define RECORD_HEAD	11
 #define ENVELOPE_HEAD	10
 #define FIELD_MAX	0xffff
+#define JOB_SIZE	19
+#define ATTEMPT_HEAD	11
 
 static uint16_t load16(const char *p)
 {
 	const unsigned char *u = (const unsigned char *)p;
 
 	return (uint16_t)(u[0] << 8 | u[1]);
+}
+
+static uint32_t load32(const char *p)
+{
+	return (uint32_t)load16(p) << 16 | load16(p + 2);
 }
 
 static uint64_t load64(const char *p)
@@ -73,12 +80,55 @@ static bool header_add(struct record *r, struct bytes field, struct err *err)
 	return true;
 }
 
+static bool job_set(struct record *r, struct bytes field, struct err *err)
+{
+	struct job *job = &r->job;
+	const char *p = field.p;
+
+	if (job->ttr)
+		return err_set(err, "the record has field 'j' twice");
+	if (field.n != JOB_SIZE)
+		return err_set(err, "the terms of the job have %zu bytes and not %d",
+			       field.n, JOB_SIZE);
+	*job = (struct job){
+		.ttr = load32(p), .attempts = load16(p + 4), .first = load32(p + 6),
+		.factor = load32(p + 10), .most = load32(p + 14), .spent = p[18] == 1,
+	};
+	if (!job->ttr || !job->attempts)
+		return err_set(err, "the job has no time to run, or no attempts");
+	return true;
+}
+
+static bool attempt_add(struct record *r, struct bytes field, struct err *err)
+{
+	uint64_t ended;
+
+	if (r->nhistory == RECORD_HISTORY_MAX)
+		return err_set(err, "the record has more than %d attempts behind it",
+			       RECORD_HISTORY_MAX);
+	if (field.n < ATTEMPT_HEAD)
+		return err_set(err, "attempt %zu of the record is cut", r->nhistory + 1);
+	ended = load64(field.p + 2);
+	if (ended > RECORD_DUE_MAX)
+		return err_set(err, "attempt %zu of the record ended after the year 9999",
+			       r->nhistory + 1);
+	r->history[r->nhistory++] = (struct attempt){
+		load16(field.p), (msec_t)ended, field.p[10] == 'f',
+		bytes_skip(field, ATTEMPT_HEAD),
+	};
+	return true;
+}
+
 static bool field_set(struct record *r, char tag, struct bytes field,
 		      struct err *err)
 {
 	struct bytes *to;
 
 	switch (tag) {
+	case 'j':
+		return job_set(r, field, err);
+	case 'a':
+		return attempt_add(r, field, err);
 	case 't':
 		to = &r->topic;
 		break;
@@ -114,7 +164,8 @@ bool record_unpack(struct bytes from, struct record *r, struct err *err)
 	r->birth = load64(from.p + 1);
 	r->attempt = load16(from.p + 9);
 	r->topic = r->key = r->content_type = r->type = r->payload = bytes_none;
-	r->nheaders = 0;
+	r->job = (struct job){ 0 };
+	r->nhistory = r->nheaders = 0;
 	rest = bytes_skip(from, RECORD_HEAD);
 	while (rest.n) {
 		char tag = rest.p[0];
@@ -173,8 +224,24 @@ static bool fits(struct bytes field, const char *what, struct err *err)
 	return true;
 }
 
+static bool job_fits(const struct record *r, struct err *err)
+{
+	if (r->job.ttr > UINT32_MAX || r->job.first > UINT32_MAX ||
+	    r->job.most > UINT32_MAX || r->job.attempts > FIELD_MAX)
+		return err_set(err, "the terms of the job have no room");
+	if (r->nhistory > RECORD_HISTORY_MAX)
+		return err_set(err, "there are %zu attempts, at most %d have room",
+			       r->nhistory, RECORD_HISTORY_MAX);
+	for (size_t i = 0; i < r->nhistory; i++)
+		if (ATTEMPT_HEAD + r->history[i].reason.n > FIELD_MAX)
+			return err_set(err, "the reason of attempt %zu has no room", i + 1);
+	return true;
+}
+
 static bool record_fits(const struct record *r, struct err *err)
 {
+	if (!job_fits(r, err))
+		return false;
 	if (r->attempt > FIELD_MAX)
 		return err_set(err, "attempt %u has no room", r->attempt);
 	if (r->nheaders > RECORD_HEADERS_MAX)
@@ -204,6 +271,34 @@ static void field_add(struct buf *out, char tag, struct bytes field)
 	buf_add(out, field);
 }
 
+static void be32(struct buf *out, uint32_t v)
+{
+	buf_be16(out, (uint16_t)(v >> 16));
+	buf_be16(out, (uint16_t)v);
+}
+
+static void job_add(struct buf *out, const struct job *job)
+{
+	buf_byte(out, 'j');
+	buf_be16(out, JOB_SIZE);
+	be32(out, (uint32_t)job->ttr);
+	buf_be16(out, (uint16_t)job->attempts);
+	be32(out, (uint32_t)job->first);
+	be32(out, job->factor);
+	be32(out, (uint32_t)job->most);
+	buf_byte(out, job->spent ? 1 : 0);
+}
+
+static void attempt_write(struct buf *out, const struct attempt *a)
+{
+	buf_byte(out, 'a');
+	buf_be16(out, (uint16_t)(ATTEMPT_HEAD + a->reason.n));
+	buf_be16(out, (uint16_t)a->number);
+	buf_be64(out, (uint64_t)a->ended);
+	buf_byte(out, a->failed ? 'f' : 't');
+	buf_add(out, a->reason);
+}
+
 bool record_pack(const struct record *r, struct buf *out, struct err *err)
 {
 	if (!record_fits(r, err))
@@ -211,6 +306,10 @@ bool record_pack(const struct record *r, struct buf *out, struct err *err)
 	buf_byte(out, VERSION);
 	buf_be64(out, r->birth);
 	buf_be16(out, (uint16_t)r->attempt);
+	if (r->job.ttr)
+		job_add(out, &r->job);
+	for (size_t i = 0; i < r->nhistory; i++)
+		attempt_write(out, &r->history[i]);
 	field_add(out, 't', r->topic);
 	field_add(out, 'k', r->key);
 	field_add(out, 'c', r->content_type);

@@ -32,6 +32,26 @@
 /* The last millisecond of the year 9999. */
 #define RECORD_DUE_MAX		INT64_C(253402300799999)
 
+#define RECORD_TTR_MAX		INT64_C(604800000)	/* a week */
+#define RECORD_HISTORY_MAX	8
+
+/* The terms of an event with a time to run. */
+struct job {
+	msec_t ttr;		/* 0: it is none */
+	unsigned attempts;	/* 1 or more */
+	msec_t first, most;	/* the pause between attempts: at first, at most */
+	unsigned factor;	/* by which it grows, in thousandths */
+	bool spent;		/* no attempt is left: to be buried */
+};
+
+/* An attempt that ended. */
+struct attempt {
+	unsigned number;	/* 0: the first */
+	msec_t ended;
+	bool failed;		/* was given back; else: was not finished in time */
+	struct bytes reason;	/* of a failure */
+};
+
 /* A NUL stands behind the name of a header, so it serves as a C string. */
 struct header {
 	struct bytes name;
@@ -47,6 +67,9 @@ struct record {
 	struct bytes content_type;
 	struct bytes type;
 	struct bytes payload;
+	struct job job;
+	size_t nhistory;	/* the latest attempts, the oldest first */
+	struct attempt history[RECORD_HISTORY_MAX];
 	size_t nheaders;
 	struct header headers[RECORD_HEADERS_MAX];	/* the first nheaders are set */
 };

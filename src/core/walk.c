@@ -14,7 +14,7 @@
 #define PACE_MIN	(20 * USEC_PER_MSEC)
 
 static const char *const small[] = { "epoch", "batches", "open", "dead", "why", NULL };
-static const char *const big[] = { "due", "rec", NULL };
+static const char *const big[] = { "due", "rec", "wait", NULL };
 static const char *const *const parts[] = { small, big };
 
 void walk_configure(struct walk *w, usec_t sweep_interval)

@@ -81,11 +81,12 @@ local function not_pending(prefix, member)
 	return unsure or { 'not-found' }
 end
 
--- The error for a member that must be neither pending nor in flight.
+-- The error for a member that must be neither pending, in flight nor waiting.
 local function must_be_new(prefix, member)
 	local flies, unsure = in_flight(prefix, member)
-	if flies or redis.call('ZSCORE', prefix .. ':due', member) then
-		return redis.error_reply('LAPSE_EXISTS the id is pending or in flight')
+	if flies or redis.call('ZSCORE', prefix .. ':due', member)
+		or redis.call('HEXISTS', prefix .. ':rec', member) == 1 then
+		return redis.error_reply('LAPSE_EXISTS the id is pending, in flight or waiting')
 	end
 	return unsure
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common batch
+-- uses: common record batch job
 --
 -- claim - move what is due, records included, from the shadow into a batch.
 --
@@ -22,6 +22,9 @@
 -- whoever asks.  `seen` remembers every claim of a watched key, since our own
 -- look makes Redis tell everybody of the expiry that we have just claimed.
 --
+-- A job whose deadline has passed is due again, or dying, before that.  One that
+-- is claimed keeps its record in `rec` (job.lua).
+--
 -- Goes on when Redis is out of memory, and loses nothing when it is refused
 -- half way: see first_writes.
 
@@ -33,6 +36,8 @@ local OUTSTAY_MS = 1000
 local SLACK_MS = 2
 -- `seen` is trimmed by this many at each claim that adds to it.
 local TRIM = 100
+-- Jobs beyond their deadline that one claim deals with.
+local LATE = 200
 
 local function new_claim(keys, argv)
 	local us = now_us()
@@ -42,6 +47,7 @@ local function new_claim(keys, argv)
 		hush = tonumber(argv[7]), window = tonumber(argv[8]),
 		members = {}, pairs = {}, ahead = {}, gone = {}, follow = {},
 		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {}, expired = {},
+		jobs = {}, has_jobs = false,
 	}
 end
 
@@ -129,6 +135,10 @@ local function take(c, member, due, certainty)
 		-- A watched key without a copy is born here; a scheduled
 		-- event without a record is for the daemon to bury.
 		record = string.byte(member) == 115 and '' or struct.pack('>I1I8I2', 1, c.us, 0)
+	end
+	if string.byte(record, 12) == JOB_TAG and is_job(record) and not is_spent(record) then
+		c.jobs[member] = true
+		c.has_jobs = true
 	end
 	c.size = c.size + size
 	c.members[n + 1] = member
@@ -227,6 +237,32 @@ local function claim_due(c)
 	c.full = c.full or #due / 2 >= room
 end
 
+-- Jobs beyond their deadline: due again after a pause, or dying.  What has no
+-- record that can be read is due as it is, and is buried as such.
+local function claim_late(c, name)
+	local wait, rec = c.prefix .. ':wait', c.prefix .. ':rec'
+	local late = redis.call('ZRANGEBYSCORE', wait, '-inf', c.ms, 'LIMIT', 0, LATE)
+	if #late == 0 then
+		return
+	end
+	local records = redis.call('HMGET', rec, unpack(late))
+	first_writes(c.prefix, name)
+	for i = 1, #late do
+		local record = records[i]
+		local job = { prefix = c.prefix, member = late[i], record = record, state = 'waiting' }
+		if record and is_job(record) and record_fields(record) then
+			local after = job_next(record, 't', '', c.ms)
+			job_retry(job, after, is_spent(after) and c.ms
+				or c.ms + job_pause(record, late[i], c.us))
+		else
+			job_move(job, 'scheduled', c.ms)
+		end
+	end
+	if #late == LATE then
+		sooner(c, c.ms)
+	end
+end
+
 local function remember_seen(c)
 	local seen, list = c.prefix .. ':seen', {}
 	for i = 1, #c.members do
@@ -242,7 +278,17 @@ local function remember_seen(c)
 	in_pieces('ZADD', seen, list)
 end
 
--- Everything found goes; nothing before this has written.
+local function without_jobs(c)
+	local list = {}
+	for i = 1, #c.members do
+		if not c.jobs[c.members[i]] then
+			list[#list + 1] = c.members[i]
+		end
+	end
+	return list
+end
+
+-- Everything found goes; nothing before this has written but claim_late.
 local function commit(c, slot, epoch, nonce, seq)
 	local due, rec = c.prefix .. ':due', c.prefix .. ':rec'
 	select_db(c, NSDB)
@@ -255,7 +301,7 @@ local function commit(c, slot, epoch, nonce, seq)
 		remember_seen(c)
 	end
 	in_pieces('ZREM', due, c.members)
-	in_pieces('HDEL', rec, c.members)
+	in_pieces('HDEL', rec, c.has_jobs and without_jobs(c) or c.members)
 	in_pieces('ZREM', due, c.gone)
 	in_pieces('HDEL', rec, c.gone)
 	for i = 1, #c.follow, 2 do
@@ -272,6 +318,11 @@ local function next_due(c)
 		'WITHSCORES', 'LIMIT', 0, 1)
 	if head[2] then
 		sooner(c, tonumber(head[2]))
+	end
+	local waits = redis.call('ZRANGEBYSCORE', c.prefix .. ':wait', '(' .. int(c.ms),
+		'+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+	if waits[2] then
+		sooner(c, tonumber(waits[2]))
 	end
 	return c.next and int(c.next) or '-1'
 end
@@ -296,6 +347,7 @@ local function lapse_claim(keys, argv)
 	end
 	select_db(c, NSDB)
 	if not c.full then
+		claim_late(c, slot .. ':' .. seq)
 		claim_due(c)
 	end
 	commit(c, slot, epoch, nonce, seq)

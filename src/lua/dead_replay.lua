@@ -1,31 +1,16 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app
+-- uses: common record app job
 --
 -- dead_replay - give a dead event a new life: the same id and record, a new
 -- birth, attempt 0, due now.
 --
 -- KEYS: prefix.  ARGV: ce_id of the dead letter.
 -- Answer: `replayed`, due ms, the new ce_id.  LAPSE_NOTFOUND: no such dead
--- letter.  LAPSE_EXISTS: its id is pending or in flight.  LAPSE_BADRECORD:
+-- letter.  LAPSE_EXISTS: its id is pending, in flight or waiting.  LAPSE_BADRECORD:
 -- what is left of it can't be read, so it would only die again.
 --
 -- An expiry comes back as an `e:` member: that its key may be there again
 -- says nothing of the expiry that was.
-
--- Member and record; nil when unreadable.
-local function obituary_open(obituary)
-	if #obituary < 5 or string.byte(obituary) ~= 1 then
-		return nil
-	end
-	local at = 4 + struct.unpack('>I2', obituary, 2)
-	if at + 1 > #obituary then
-		return nil
-	end
-	local from = at + 2
-	local to = from + struct.unpack('>I2', obituary, at) - 1
-	local _, _, record = envelope_open(string.sub(obituary, to + 1))
-	return record and string.sub(obituary, from, to), record
-end
 
 local function has_topic(fields)
 	for i = 1, #fields, 2 do
@@ -50,7 +35,7 @@ local function reborn(obituary, us)
 	elseif string.sub(member, 1, 2) ~= 's:' or not has_topic(fields) then
 		return nil
 	end
-	return member, birth, record_pack(birth, 0, string.sub(record, 12))
+	return member, birth, record_pack(birth, 0, job_afresh(record))
 end
 
 local function lapse_dead_replay(keys, argv)

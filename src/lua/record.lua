@@ -23,13 +23,20 @@ end
 
 -- What is wrong with a field, given those before it; nil when nothing is.
 local function record_wrong(tag, value, given)
-	if not string.find('tkcyh', tag, 1, true) then
+	if not string.find('tkcyhja', tag, 1, true) then
 		return 'unknown field'
 	end
 	given[tag] = (given[tag] or 0) + 1
 	if tag == 'h' then
 		return (given.h > 32 and 'too many headers')
 			or (not string.find(value, '^%Z+%z') and 'header without a name') or nil
+	end
+	if tag == 'a' then
+		return (given.a > 8 and 'too many attempts')
+			or (#value < 11 and 'attempt that is cut') or nil
+	end
+	if tag == 'j' and #value ~= 19 then
+		return 'terms of a job of another length'
 	end
 	return given[tag] > 1 and 'field twice' or nil
 end
@@ -70,4 +77,19 @@ local function envelope_open(envelope)
 	end
 	local _, due, certainty = struct.unpack('>I1I8c1', envelope)
 	return due, certainty, string.sub(envelope, 11)
+end
+
+-- Member, record, reason and due ms of an obituary; nil when unreadable.
+local function obituary_open(obituary)
+	if #obituary < 5 or string.byte(obituary) ~= 1 then
+		return nil
+	end
+	local at = 4 + struct.unpack('>I2', obituary, 2)
+	if at + 1 > #obituary then
+		return nil
+	end
+	local from = at + 2
+	local to = from + struct.unpack('>I2', obituary, at) - 1
+	local due, _, record = envelope_open(string.sub(obituary, to + 1))
+	return record and string.sub(obituary, from, to), record, string.sub(obituary, 4, at - 1), due
 end

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app
+-- uses: common record app job
 --
 -- schedule - store an event, in place of a pending one of the same id.
 --
 -- KEYS: prefix.
 -- ARGV: id, time, topic, key (empty: none), payload, then options: `nx 1`,
--- `type`, `content-type`, `header.<name>`.
+-- `type`, `content-type`, `header.<name>`, and for a job (job.lua) `ttr` ms,
+-- `attempts` (5), `backoff` <first ms>:<factor>:<most ms> (none).
 -- Answer: `scheduled` or `replaced`, due ms, ce_id.
 --
 -- ZADD is the first write: when Redis is out of memory it is refused, and
@@ -26,8 +27,48 @@ local function header_ok(name)
 		and string.sub(name, 1, 3) ~= 'ce_' and name ~= 'content-type'
 end
 
--- The packed fields that the options ask for, and whether `nx` was; nil and
--- the error when one is wrong.
+-- first:factor:most as the terms of a job; nil when it is none of that.
+local function backoff_terms(text, t)
+	local first, factor, most = string.match(text, '^(%d+):([%d.]+):(%d+)$')
+	first, most = decimal(first, MAX_BACKOFF), decimal(most, MAX_BACKOFF)
+	if not first or not most or first > most
+		or not string.find(factor, '^%d%d?%d?%d?%.?%d?%d?%d?$') then
+		return nil
+	end
+	factor = math.floor(tonumber(factor) * 1000 + 0.5)
+	if factor < 1000 or factor > 1000000 then
+		return nil
+	end
+	t.first, t.factor, t.most = first, factor, most
+	return t
+end
+
+-- The packed terms of a job, empty without any; nil, error.
+local function job_options(given)
+	if not given.ttr then
+		if given.attempts or given.backoff then
+			return nil, bad('attempts and backoff need a ttr')
+		end
+		return ''
+	end
+	local t = { first = 0, factor = 1000, most = 0, spent = 0 }
+	t.ttr = decimal(given.ttr, MAX_TTR)
+	if not t.ttr or t.ttr == 0 then
+		return nil, bad('ttr must be 1 to ' .. MAX_TTR .. ' ms')
+	end
+	t.attempts = decimal(given.attempts or '5', MAX_ATTEMPTS)
+	if not t.attempts or t.attempts == 0 then
+		return nil, bad('attempts must be 1 to ' .. MAX_ATTEMPTS)
+	end
+	if given.backoff and not backoff_terms(given.backoff, t) then
+		return nil, bad('backoff must be <first ms>:<factor>:<most ms>, the factor 1 to 1000, '
+			.. 'the others up to ' .. MAX_BACKOFF)
+	end
+	return job_field(t)
+end
+
+-- The packed fields that the options ask for, whether `nx` was, and the packed
+-- terms of a job; nil and the error when one is wrong.
 local function schedule_options(argv)
 	local fields, nx, headers, given = {}, false, 0, {}
 	for i = 6, #argv, 2 do
@@ -52,18 +93,22 @@ local function schedule_options(argv)
 			end
 			headers = headers + 1
 			fields[#fields + 1] = record_field('h', header .. '\0' .. value)
-		else
+		elseif name ~= 'ttr' and name ~= 'attempts' and name ~= 'backoff' then
 			return nil, bad_option(name)
 		end
 		if given[name] then
 			return nil, bad_twice(name)
 		end
-		given[name] = true
+		given[name] = value
 	end
 	if headers > MAX_HEADERS then
 		return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
 	end
-	return table.concat(fields), nx
+	local job, wrong = job_options(given)
+	if not job then
+		return nil, wrong
+	end
+	return table.concat(fields), nx, job
 end
 
 -- The error for the arguments before the options; nil when they are right.
@@ -88,9 +133,9 @@ local function lapse_schedule(keys, argv)
 	if wrong then
 		return wrong
 	end
-	local more, nx = '', false
+	local more, nx, job = '', false, ''
 	if #argv > 5 then
-		more, nx = schedule_options(argv)
+		more, nx, job = schedule_options(argv)
 		if not more then
 			return nx
 		end
@@ -117,7 +162,11 @@ local function lapse_schedule(keys, argv)
 		us = math.max(us, (old or 0) + 1)
 		now = int(us)
 	end
-	redis.call('HSET', prefix .. ':rec', member, record_pack(us, 0, struct.pack('>c1I2', 't', #topic)
-		.. topic .. (key ~= '' and record_field('k', key) or '') .. more .. 'p' .. payload))
-	return { is_new and 'scheduled' or 'replaced', text, pct(member) .. '@' .. now .. '.0' }
+	local fresh = redis.call('HSET', prefix .. ':rec', member, record_pack(us, 0,
+		job .. struct.pack('>c1I2', 't', #topic) .. topic
+		.. (key ~= '' and record_field('k', key) or '') .. more .. 'p' .. payload))
+	if is_new and fresh == 0 then
+		job_replaced(prefix, member)
+	end
+	return { is_new and fresh == 1 and 'scheduled' or 'replaced', text, pct(member) .. '@' .. now .. '.0' }
 end

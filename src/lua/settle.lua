@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch
+-- uses: common record batch job
 --
 -- settle - the end of a batch: its entries are forgotten, but for those that
--- are buried or parked.
+-- wait for their finish, are buried or parked.
 --
 -- ARGV: slot, epoch, nonce, seq, number of burials, (member, ce_id, reason)
 -- of each, how many dead letters to keep (0: all; the oldest go, after a
--- burial), then any number of parked groups: seq of a batch of this slot
+-- burial), number of jobs that were delivered, (member, birth, attempt) of each,
+-- then any number of parked groups: seq of a batch of this slot
 -- (new, or one parked for the same topic), topic, retry ms, count, members.  A
 -- group without a topic is what a stopping instance has not got delivered: it
 -- stays open under its new seq, to be adopted.
@@ -20,17 +21,24 @@ local MOST_DROPPED = 1000	-- in one run
 -- The writes that a settle will make, with every value read beforehand.
 local function plan(prefix, name, argv)
 	local batch = prefix .. ':b:' .. name
-	local bury, park, i = {}, {}, 6
+	local bury, jobs, park, i = {}, {}, {}, 6
 	for _ = 1, tonumber(argv[5]) do
 		local envelope = redis.call('HGET', batch, argv[i])
 		if envelope then
 			bury[#bury + 1] = { argv[i + 1], struct.pack('>I1I2', 1, #argv[i + 2]) .. argv[i + 2]
-				.. struct.pack('>I2', #canonical(argv[i])) .. canonical(argv[i]) .. envelope }
+				.. struct.pack('>I2', #canonical(argv[i])) .. canonical(argv[i]) .. envelope,
+				canonical(argv[i]), string.sub(envelope, 11) }
 		end
 		i = i + 3
 	end
 	local keep = tonumber(argv[i])
 	i = i + 1
+	for j = i + 1, i + 3 * tonumber(argv[i] or 0), 3 do
+		jobs[#jobs + 1] = canonical(argv[j])
+		jobs[#jobs + 1] = argv[j + 1]
+		jobs[#jobs + 1] = argv[j + 2]
+	end
+	i = i + 1 + #jobs
 	while argv[i] do
 		local group = { seq = argv[i], topic = argv[i + 1], retry = argv[i + 2], pairs = {} }
 		local n = tonumber(argv[i + 3])
@@ -44,7 +52,7 @@ local function plan(prefix, name, argv)
 		park[#park + 1] = group
 		i = i + 4 + n
 	end
-	return bury, park, keep
+	return bury, park, keep, jobs
 end
 
 -- What to answer of the dead letters, of which `keep` may stay.
@@ -82,15 +90,19 @@ local function lapse_settle(keys, argv)
 		redis.call('HDEL', prefix .. ':open', name)
 		return { 'gone' }
 	end
-	local ms = int(math.floor(now_us() / 1000))
-	local bury, park, keep = plan(prefix, name, argv)
-	if #bury > 0 or #park > 0 then
+	local ms = math.floor(now_us() / 1000)
+	local bury, park, keep, jobs = plan(prefix, name, argv)
+	local wait = #jobs > 0 and jobs_delivered(prefix, jobs, ms) or jobs
+	if #bury > 0 or #park > 0 or #wait > 0 then
 		first_writes(prefix, name)
 		redis.call('UNLINK', prefix .. ':b:')
 	end
+	jobs_wait(prefix, wait, ms)
+	ms = int(ms)
 	for _, b in ipairs(bury) do
 		redis.call('HSET', prefix .. ':why', b[1], b[2])
 		redis.call('ZADD', prefix .. ':dead', ms, b[1])
+		job_buried(prefix, b[3], b[4])
 	end
 	local claimed, adopted = open_parse(open)
 	for _, g in ipairs(park) do

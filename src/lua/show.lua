@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app
+-- uses: common record app job
 -- flags: no-writes
 --
 -- show - what is known of an event, or of a watched key's coming expiry.
@@ -7,10 +7,16 @@
 -- KEYS: prefix.
 -- ARGV: id, then options: `watched 1` (the argument is a watched key), `db`.
 -- Answer: a flat list of names and values: `state` (scheduled, in-flight,
--- parked, not-found), and when it was found `due`; when it has a record
--- `ce_id`, `attempt`, `birth` and what the record holds of `topic`, `key`,
--- `type`, `content-type`, `header.<name>`, `payload`, or `unreadable` with
--- what is wrong with it.  A pending life is shown before one in flight.
+-- parked, waiting, dying, dead, not-found), and when it was found `due`; of a
+-- job that waits `deadline` instead, of what is dead `died`, `reason`; when it
+-- has a record `ce_id`, `attempt`, `birth` and what the record holds of `ttr`,
+-- `attempts`, `backoff`, `history` (number, how and when it ended, why; once for
+-- each of the latest attempts), `topic`, `key`, `type`, `content-type`,
+-- `header.<name>`, `payload`, or `unreadable` with what is wrong with it.  A
+-- pending life is shown before one in flight, and that before a dead one, which
+-- is looked for among the latest DEAD_LOOK dead letters only.
+
+local DEAD_LOOK = 1000
 
 local SHOWN = { t = 'topic', k = 'key', y = 'type', c = 'content-type', p = 'payload' }
 
@@ -30,7 +36,16 @@ local function show_record(answer, member, record)
 	add('birth', int(birth))
 	for i = 1, #fields, 2 do
 		local tag, value = fields[i], fields[i + 1]
-		if tag == 'h' then
+		if tag == 'j' then
+			local t = job_terms(record)
+			add('ttr', int(t.ttr))
+			add('attempts', int(t.attempts))
+			add('backoff', int(t.first) .. ':' .. t.factor / 1000 .. ':' .. int(t.most))
+		elseif tag == 'a' then
+			local n, ended, kind = struct.unpack('>I2I8c1', value)
+			add('history', int(n + 1) .. (kind == 'f' and ' failed ' or ' late ')
+				.. int(ended) .. (#value > 11 and ' ' .. string.sub(value, 12) or ''))
+		elseif tag == 'h' then
 			local name, text = string.match(value, '^(%Z+)%z(.*)$')
 			add('header.' .. name, text)
 		else
@@ -38,6 +53,22 @@ local function show_record(answer, member, record)
 		end
 	end
 	return answer
+end
+
+-- The latest dead letter of that member; nil when there is none to be seen.
+local function show_dead(prefix, member)
+	local head = pct(member) .. '@'
+	local dead = redis.call('ZRANGE', prefix .. ':dead', -DEAD_LOOK, -1, 'WITHSCORES')
+	for i = #dead - 1, 1, -2 do
+		if string.sub(dead[i], 1, #head) == head then
+			local why = redis.call('HGET', prefix .. ':why', dead[i])
+			local _, record, reason, due = obituary_open(why or '')
+			local answer = { 'state', 'dead', 'died', int(dead[i + 1]), 'reason', reason or '',
+				'due', due and int(due) or '-1' }
+			return record and record ~= '' and show_record(answer, member, record)
+				or answer
+		end
+	end
 end
 
 -- The member that the arguments name; nil, error.
@@ -77,13 +108,19 @@ local function lapse_show(keys, argv)
 	end
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
 	if due then
-		local answer = { 'state', 'scheduled', 'due', int(due) }
 		local record = redis.call('HGET', prefix .. ':rec', member)
+		local dying = record and is_job(record) and is_spent(record)
+		local answer = { 'state', dying and 'dying' or 'scheduled', 'due', int(due) }
 		return record and show_record(answer, member, record) or answer
+	end
+	local deadline = redis.call('ZSCORE', prefix .. ':wait', member)
+	if deadline then
+		return show_record({ 'state', 'waiting', 'deadline', int(deadline) }, member,
+			redis.call('HGET', prefix .. ':rec', member) or '')
 	end
 	local batch, envelope, open = in_flight(prefix, member)
 	if not batch then
-		return envelope or { 'state', 'not-found' }	-- it is unsure
+		return envelope or show_dead(prefix, member) or { 'state', 'not-found' }	-- or unsure
 	end
 	local parked = string.find(open, '^%d+ %d+ %d+ ')
 	local answer = { 'state', parked and 'parked' or 'in-flight' }

@@ -11,7 +11,10 @@
 --	due_total	entries in the shadow
 --	due_now		those whose time has come
 --	oldest_due	due ms of the first, -1 without any
---	records		records of pending entries
+--	waiting		jobs that were delivered and wait for their finish
+--	late		those whose deadline has passed
+--	next_deadline	ms of the first, -1 without any
+--	records		records of pending entries and jobs
 --	batches		open batches
 --	looked		those looked into for what follows, 10,000 at most
 --	open_batches	on their way to Kafka
@@ -107,12 +110,16 @@ local function lapse_stats(keys, argv)
 	local us = now_us()
 	local ms = math.floor(us / 1000)
 	local first = redis.call('ZRANGE', prefix .. ':due', 0, 0, 'WITHSCORES')
+	local deadline = redis.call('ZRANGE', prefix .. ':wait', 0, 0, 'WITHSCORES')
 	local looked, sum, open, parked = stats_batches(prefix, ms)
 	return {
 		'now_us', int(us),
 		'due_total', int(redis.call('ZCARD', prefix .. ':due')),
 		'due_now', int(redis.call('ZCOUNT', prefix .. ':due', '-inf', ms)),
 		'oldest_due', first[2] and int(first[2]) or '-1',
+		'waiting', int(redis.call('ZCARD', prefix .. ':wait')),
+		'late', int(redis.call('ZCOUNT', prefix .. ':wait', '-inf', ms)),
+		'next_deadline', deadline[2] and int(deadline[2]) or '-1',
 		'records', int(redis.call('HLEN', prefix .. ':rec')),
 		'batches', int(redis.call('HLEN', prefix .. ':open')),
 		'looked', int(looked),

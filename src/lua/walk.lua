@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch
+-- uses: common record batch job
 --
 -- walk - one bounded step through a structure, in search of what disagrees
 -- with the others; and its repair.  docs/protocol.md, "When structures
@@ -15,6 +15,7 @@
 local PIECE = 10		-- what HSCAN brings at a time, values included
 local MOST_BYTES = 262144	-- of values in a step; then it ends early
 local LAST_NUMBERS = 1000	-- of each slot, looked at for a batch
+local MOST_LOOKS = 20000	-- into batches in a step, for jobs in flight
 
 local function key_of(w, name)
 	return w.prefix .. ':' .. name
@@ -49,14 +50,41 @@ local function unreadable(member, record)
 	return not fields and wrong or nil
 end
 
+-- Whether a batch has that very life and attempt.  When a step has looked into
+-- too many batches the rest is taken for granted.
+local function flies(w, member, record)
+	w.looks = (w.looks or 0) + redis.call('HLEN', key_of(w, 'open'))
+	if w.looks > MOST_LOOKS then
+		return true
+	end
+	local aside = 'p:' .. int((record_head(record))) .. string.sub(member, 2)
+	for _, name in ipairs({ member, aside }) do
+		local batch, envelope = in_flight(w.prefix, name)
+		if batch and string.sub(envelope, 11, 21) == string.sub(record, 1, 11) then
+			return true
+		end
+	end
+	return false
+end
+
 local function look_rec(w, member)
-	if redis.call('ZSCORE', key_of(w, 'due'), member) then
+	if redis.call('ZSCORE', key_of(w, 'due'), member)
+		or redis.call('ZSCORE', key_of(w, 'wait'), member) then
 		return nil
 	end
 	local record = redis.call('HGET', key_of(w, 'rec'), member)
-	if record then
+	if record and not (is_job(record) and record_head(record) and flies(w, member, record)) then
 		return unreadable(member, record) and 'record-unreadable' or 'record-without-due'
 	end
+end
+
+local function look_wait(w, member)
+	if not redis.call('ZSCORE', key_of(w, 'wait'), member) then
+		return nil
+	elseif redis.call('ZSCORE', key_of(w, 'due'), member) then
+		return 'wait-beside-due'
+	end
+	return no_value(w, 'rec', member) and 'wait-without-record' or nil
 end
 
 -- Epoch and highest number of a slot; nil when there is none to be read.
@@ -137,12 +165,25 @@ local function bury(w, member, due, record, reason)
 	return 'buried'
 end
 
-local function bury_due(w, member)
-	local score = tonumber(redis.call('ZSCORE', key_of(w, 'due'), member))
+local function bury_name(w, zset, member)
+	local score = tonumber(redis.call('ZSCORE', key_of(w, zset), member))
 	local due = math.floor(math.min(math.max(score, 0), MAX_WHEN))
 	local done = bury(w, member, due, '', 'its record is missing')
-	redis.call('ZREM', key_of(w, 'due'), member)
+	redis.call('ZREM', key_of(w, zset), member)
 	return done
+end
+
+local function bury_due(w, member)
+	return bury_name(w, 'due', member)
+end
+
+local function bury_wait(w, member)
+	return bury_name(w, 'wait', member)
+end
+
+local function wait_no_more(w, member)
+	redis.call('ZREM', key_of(w, 'wait'), member)
+	return 'removed'
 end
 
 local function bury_record(w, member)
@@ -205,6 +246,8 @@ end
 local REPAIRS = {
 	['due-without-record'] = bury_due,
 	['record-without-due'] = due_now,
+	['wait-without-record'] = bury_wait,
+	['wait-beside-due'] = wait_no_more,
 	['record-unreadable'] = bury_record,
 	['open-without-batch'] = forget_open,
 	['batch-without-open'] = open_again,
@@ -295,6 +338,7 @@ local PARTS = {
 	epoch = { 'epoch', scan_epoch, look_epoch },
 	due = { 'due', scan_zset, look_due },
 	rec = { 'rec', scan_hash, look_rec },
+	wait = { 'wait', scan_zset, look_wait },
 	dead = { 'dead', scan_zset, look_dead },
 	why = { 'why', scan_hash, look_why },
 }

@@ -7,7 +7,18 @@ from pathlib import Path
 LUA = Path(__file__).resolve().parents[2] / "src" / "lua"
 
 # What `lapse install` loads, in its order.
-FUNCTIONS = ("schedule", "cancel", "reschedule", "setex", "del", "show", "stats")
+FUNCTIONS = (
+    "schedule",
+    "cancel",
+    "reschedule",
+    "finish",
+    "touch",
+    "fail",
+    "setex",
+    "del",
+    "show",
+    "stats",
+)
 
 
 def source(name):

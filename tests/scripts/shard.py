@@ -158,15 +158,17 @@ class Instance:
         (entry,) = self.claim(*heard, **options).entries.items()
         return entry
 
-    def settle(self, seq=None, bury=(), groups=(), keep=0):
+    def settle(self, seq=None, bury=(), groups=(), keep=0, jobs=()):
         """
-        bury: (member, ce_id, reason); groups: (seq, topic, retry, members).  The
-        answer's first word; `said` is all of it.
+        bury: (member, ce_id, reason); groups: (seq, topic, retry, members); jobs:
+        (member, birth, attempt).  The answer's first word; `said` is all of it.
         """
         args = [self.seq if seq is None else seq, len(bury)]
         for burial in bury:
             args += burial
-        args.append(keep)
+        args += [keep, len(jobs)]
+        for job in jobs:
+            args += job
         for to, topic, retry, members in groups:
             args += [to, topic, retry, len(members), *members]
             self.seq = max(self.seq, to)

@@ -7,7 +7,7 @@ from test_schedule import LAST_MS, ODD_BYTES
 
 def test_cancel_leaves_nothing(shard):
     due = shard.schedule("a")[1]
-    assert shard.call("cancel", "a") == [b"cancelled", due]
+    assert shard.call("cancel", "a") == [b"cancelled", due, b"scheduled"]
     assert shard.keys() == set()
     assert shard.call("cancel", "a") == [b"not-found"]
 
@@ -23,7 +23,7 @@ def test_cancel_what_is_due_but_not_claimed(shard):
     instance = shard.join()
     due = shard.schedule("a", "+0")[1]
     shard.pass_by(due)
-    assert shard.call("cancel", "a") == [b"cancelled", due]
+    assert shard.call("cancel", "a") == [b"cancelled", due, b"scheduled"]
     assert instance.claim().entries == {}
 
 
@@ -45,7 +45,7 @@ def test_the_pending_life_goes_before_the_one_in_flight(shard):
     due = shard.schedule("a", "+60000")[1]
     moved = shard.call("reschedule", "a", "+90000")
     assert moved[0] == b"rescheduled" and int(moved[1]) > int(due)
-    assert shard.call("cancel", "a") == [b"cancelled", moved[1]]
+    assert shard.call("cancel", "a") == [b"cancelled", moved[1], b"scheduled"]
     assert shard.call("cancel", "a") == [b"in-flight"]
     assert instance.settle() == b"settled"
     assert shard.call("cancel", "a") == [b"not-found"]
@@ -76,7 +76,7 @@ def test_reschedule_what_is_due_but_not_claimed(shard):
 def test_any_byte_goes_in_an_id(shard, odd):
     due = shard.schedule(odd)[1]
     assert shard.call("reschedule", odd, "@" + due.decode()) == [b"rescheduled", due]
-    assert shard.call("cancel", odd) == [b"cancelled", due]
+    assert shard.call("cancel", odd) == [b"cancelled", due, b"scheduled"]
 
 
 def test_a_watched_key_is_no_scheduled_event(shard):

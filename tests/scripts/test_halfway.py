@@ -77,7 +77,7 @@ def test_claim(shard, caller, lazy):
 def test_settle(shard, caller):
     instance = shard.join()
     batch_of(shard, instance, *"abcd")
-    args = (1, 1, "s:a", "id", "r", 0, 2, "orders", 1, 1, "s:b", 3, "", 0, 1, "s:c")
+    args = (1, 1, "s:a", "id", "r", 0, 0, 2, "orders", 1, 1, "s:b", 3, "", 0, 1, "s:c")
     refused = attempt(shard, caller, "settle", *instance.fence, *args)
     for member in (b"s:a", b"s:b", b"s:c"):
         assert whole(shard, member)

@@ -158,4 +158,4 @@ def test_forget_goes_on(daemon_shard, full):
     daemon_shard.schedule("a")
     birth = daemon_shard.record("s:a").birth
     with full:
-        assert instance.call("forget", "s:a", birth, 0) == [b"1"]
+        assert instance.call("forget", "s:a", birth, 0, "-") == [b"1"]

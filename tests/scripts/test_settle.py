@@ -298,9 +298,9 @@ def test_five_thousand_parked_at_once(shard, instance):
 def test_forget_by_token(shard, instance):
     due = shard.schedule("a")[1]
     birth = shard.record("s:a").birth
-    assert instance.call("forget", "s:a", birth, due) == [b"1"]
+    assert instance.call("forget", "s:a", birth, due, "-") == [b"1"]
     assert shard.keys() == set()
-    assert instance.call("forget", "s:a", birth, due) == [b"0"]
+    assert instance.call("forget", "s:a", birth, due, "-") == [b"0"]
 
 
 def test_a_newer_life_is_not_forgotten(shard, instance):
@@ -308,8 +308,8 @@ def test_a_newer_life_is_not_forgotten(shard, instance):
     birth = shard.record("s:a").birth
     shard.schedule("a")
     state = shard.dump()
-    assert instance.call("forget", "s:a", birth, due) == [b"0"]
-    assert instance.call("forget", "s:a", birth, shard.due()[b"s:a"]) == [b"0"]
+    assert instance.call("forget", "s:a", birth, due, "-") == [b"0"]
+    assert instance.call("forget", "s:a", birth, shard.due()[b"s:a"], "-") == [b"0"]
     assert shard.dump() == state
 
 
@@ -317,27 +317,27 @@ def test_a_rescheduled_life_is_the_same_life(shard, instance):
     due = shard.schedule("a")[1]
     birth = shard.record("s:a").birth
     shard.call("reschedule", "a", "+90000")
-    assert instance.call("forget", "s:a", birth, due) == [b"1"]
+    assert instance.call("forget", "s:a", birth, due, "-") == [b"1"]
 
 
 def test_without_a_record_the_due_time_is_the_token(shard, instance):
     due = int(shard.call("setex", "60000", "v", "copy", "0", key="k")[1])
-    assert instance.call("forget", "k:0:k", 12345, due + 1) == [b"0"]
-    assert instance.call("forget", "k:0:k", 12345, due) == [b"1"]
+    assert instance.call("forget", "k:0:k", 12345, due + 1, "-") == [b"0"]
+    assert instance.call("forget", "k:0:k", 12345, due, "-") == [b"1"]
     assert shard.due() == {}
 
 
 def test_an_unreadable_record_is_nobodys(shard, instance):
     due = shard.schedule("a")[1]
     shard.client.hset(shard.name("rec"), "s:a", "?")
-    assert instance.call("forget", "s:a", 1, due) == [b"0"]
+    assert instance.call("forget", "s:a", 1, due, "-") == [b"0"]
 
 
 def test_forget_many(shard, instance):
     args = []
     for n in range(500):
         due = shard.schedule(n)[1]
-        args += [f"s:{n}", shard.record(f"s:{n}").birth + n % 2, due]
+        args += [f"s:{n}", shard.record(f"s:{n}").birth + n % 2, due, "-"]
     assert instance.call("forget", *args) == [b"250"]
     assert len(shard.due()) == len(shard.records()) == 250
     assert instance.call("forget") == [b"0"]

@@ -75,7 +75,7 @@ def test_an_ended_lease_is_taken_over_with_a_new_epoch(daemon_shard):
 
 @pytest.mark.parametrize("name,args", [
     ("renew", [LEASE]), ("leave", []), ("claim", [2, 10, 1000, 0, 0]),
-    ("adopt", [2, 0, 1]), ("settle", [1, 0, 0]), ("forget", ["s:a", "1", "1"]),
+    ("adopt", [2, 0, 1]), ("settle", [1, 0, 0]), ("forget", ["s:a", "1", "1", "-"]),
 ])
 def test_the_former_holder_is_fenced(daemon_shard, name, args):
     first = daemon_shard.join("n1")
@@ -88,7 +88,7 @@ def test_the_former_holder_is_fenced(daemon_shard, name, args):
 @pytest.mark.parametrize("fence", [[0, 1, "other"], [0, 2, "n1"], [0, 0, "n1"], [1, 1, "n1"]])
 @pytest.mark.parametrize("name,args", [
     ("renew", [LEASE]), ("leave", []), ("claim", [2, 10, 1000, 0, 0]),
-    ("adopt", [2, 0, 1]), ("settle", [1, 0, 0]), ("forget", ["s:a", "1", "1"]),
+    ("adopt", [2, 0, 1]), ("settle", [1, 0, 0]), ("forget", ["s:a", "1", "1", "-"]),
 ])
 def test_epoch_and_nonce_both_fence(daemon_shard, fence, name, args):
     """Two holders with one epoch are what a failover that forgets a join makes."""

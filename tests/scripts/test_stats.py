@@ -14,9 +14,9 @@ def test_of_nothing(shard):
     before = shard.now_us()
     found = stats(shard)
     assert before <= int(found.pop("now_us")) <= shard.now_us()
-    assert found.pop("oldest_due") == b"-1"
+    assert found.pop("oldest_due") == found.pop("next_deadline") == b"-1"
     assert found.pop("slots") == found.pop("open") == found.pop("parked") == []
-    assert len(found) == 11 and set(found.values()) == {b"0"}
+    assert len(found) == 13 and set(found.values()) == {b"0"}
 
 
 def test_of_all_there_is(shard, lazy):
@@ -43,6 +43,7 @@ def test_of_all_there_is(shard, lazy):
     slots, opened, parked = (found.pop(k) for k in ("slots", "open", "parked"))
     del found["now_us"]
     assert {k: int(v) for k, v in found.items()} == {
+        "waiting": 0, "late": 0, "next_deadline": -1,
         "due_total": 3, "due_now": 1, "oldest_due": int(oldest), "records": 2,
         "batches": 6, "looked": 6, "open_batches": 3, "open_entries": 4, "parked_batches": 3,
         "parked_entries": 4, "dead": 1, "seen": 1,

@@ -423,6 +423,7 @@ static void play_settle(struct player *p)
 	arg(p, "%s", h->nonce);
 	arg(p, "%llu", (unsigned long long)b->seq);
 	arg_burials(p, b, bury);
+	arg(p, "0");
 	while (at < b->n && below(p, 2)) {
 		size_t n = 1 + below(p, b->n - at);
 
@@ -447,6 +448,7 @@ static void play_forget(struct player *p)
 			arg(p, "k:0:w%d", (int)below(p, 6));
 		arg(p, "1");
 		arg(p, "%lld", (long long)sides_ms(p->sides) - (long long)below(p, 5));
+		ONE_OF(p, "-", "0");
 	}
 	go(p);
 }

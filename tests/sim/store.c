@@ -523,15 +523,15 @@ static void cmd_hscan(struct call *c)
 static void cmd_zadd(struct call *c)
 {
 	struct object *o = typed(c, KIND_ZSET);
-	bool only = is_word(c->argv[2], "XX"), exclusive;
+	bool only = is_word(c->argv[2], "XX"), fresh = is_word(c->argv[2], "NX"), exclusive;
 	int64_t added = 0;
 
 	if (c->out->kind == REPLY_ERROR || !may_grow(c))
 		return;
 	if (!o && !only)
 		o = make(c->s, c->argv[1], KIND_ZSET);
-	for (size_t i = only ? 3 : 2; o && i + 1 < c->argc; i += 2)
-		if (!only || dict_get(&o->dict, c->argv[i + 1]))
+	for (size_t i = only || fresh ? 3 : 2; o && i + 1 < c->argc; i += 2)
+		if ((!only && !fresh) || !dict_get(&o->dict, c->argv[i + 1]) == fresh)
 			added += zset_add(o, bound(c->argv[i], &exclusive), c->argv[i + 1]);
 	c->s->written = true;
 	reply_int(c->out, added);
@@ -587,6 +587,8 @@ static void cmd_zrange(struct call *c)
 	c->out->kind = REPLY_ARRAY;
 	if (o && to < 0)
 		to += (int64_t)o->dict.n;
+	if (o && from < 0)
+		from = from + (int64_t)o->dict.n > 0 ? from + (int64_t)o->dict.n : 0;
 	for (int64_t i = from; o && i <= to && i < (int64_t)o->dict.n; i++)
 		reply_item(c->out, o->sorted[i], scores);
 }

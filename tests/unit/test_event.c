@@ -110,6 +110,25 @@ START_TEST(a_scheduled_event)
 }
 END_TEST
 
+START_TEST(a_job_tells_its_deadline)
+{
+	struct record r = {
+		.topic = BYTES("jobs"), .payload = BYTES("{}"), .attempt = 1,
+		.job = { .ttr = 30000, .attempts = 5 },
+	};
+	char expected[EVENT_TIME_LEN + 1] = "";
+
+	ck_assert(read_event(BYTES("s:job"), CERTAINTY_SCHEDULED, r));
+	event.now = DUE + 500;
+	ck_assert(event_build(&event, &conf, TRIGGER_TIMER, &room, &message, &err));
+	ck_assert_uint_eq(message.nheaders, 12);
+	ck_assert_header(9, "ce_lapseattempt", "2");
+	event_time(DUE + 30500, expected);
+	ck_assert_bytes(message.headers[11].name, BYTES("ce_lapsedeadline"));
+	ck_assert_bytes(message.headers[11].value, bytes_str(expected));
+}
+END_TEST
+
 START_TEST(a_watched_key)
 {
 	route("r", "order:*:*", (struct route){ .key = BYTES("{2}-{db}") });
@@ -383,7 +402,7 @@ START_TEST(the_largest_event_fits)
 	for (size_t i = 0; i < RECORD_HEADERS_MAX; i++)
 		r.headers[i] = (struct header){ BYTES("n"), BYTES("v") };
 	build(bytes_of(member, 4 + RECORD_NAME_MAX), CERTAINTY_HEARD, r);
-	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX - 2);
+	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX - 3);
 	ck_assert_uint_eq(message.key.n, 256 * message.id.n);
 	ck_assert(bytes_starts(message.key, message.id));
 	room_was = room.text.p;
@@ -518,7 +537,7 @@ START_TEST(the_largest_dead_letter_fits)
 		r.headers[i] = (struct header){ BYTES("n"), BYTES("v") };
 	ck_assert(read_event(bytes_of(member, sizeof member), CERTAINTY_SCHEDULED, r));
 	build_dead(bytes_of(member, sizeof member));
-	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX);
+	ck_assert_uint_eq(message.nheaders, EVENT_HEADERS_MAX - 1);
 	unreadable_record(BYTES("x"));
 	build_dead(bytes_of(member, sizeof member));
 	ck_assert(bytes_starts(message.id, BYTES("s:%FF%FF")));
@@ -577,6 +596,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_scheduled_event);
+	tcase_add_test(tc, a_job_tells_its_deadline);
 	tcase_add_test(tc, a_watched_key);
 	tcase_add_test(tc, without_a_payload_the_value_is_empty_and_not_null);
 	tcase_add_test(tc, the_key_is_the_records_then_the_routes);

@@ -169,6 +169,31 @@ START_TEST(what_is_packed_is_read_back)
 }
 END_TEST
 
+START_TEST(so_are_the_terms_of_a_job_and_its_attempts)
+{
+	struct record in = sample(), r;
+
+	in.job = (struct job){ 30000, 5, 1000, 60000, 2000, true };
+	in.nhistory = 2;
+	in.history[0] = (struct attempt){ 3, 1764505800000, true, BYTES("no answer") };
+	in.history[1] = (struct attempt){ 4, 1764505800001, false, BYTES("") };
+	ck_assert(record_pack(&in, &out, &err));
+	ck_assert(record_unpack(buf_view(&out), &r, &err));
+	ck_assert_int_eq(r.job.ttr, 30000);
+	ck_assert_uint_eq(r.job.attempts, 5);
+	ck_assert_int_eq(r.job.first, 1000);
+	ck_assert_int_eq(r.job.most, 60000);
+	ck_assert_uint_eq(r.job.factor, 2000);
+	ck_assert(r.job.spent);
+	ck_assert_uint_eq(r.nhistory, 2);
+	ck_assert_uint_eq(r.history[0].number, 3);
+	ck_assert_int_eq(r.history[0].ended, 1764505800000);
+	ck_assert(r.history[0].failed && !r.history[1].failed);
+	ck_assert_text(r.history[0].reason, "no answer");
+	ck_assert_bytes(r.topic, in.topic);
+}
+END_TEST
+
 START_TEST(a_record_is_packed_byte_for_byte)
 {
 	struct record in = {
@@ -509,6 +534,7 @@ static Suite *record_suite(void)
 	tcase_add_test(record, the_headers_have_a_most);
 	tcase_add_test(record, every_cut_of_a_record_is_safe);
 	tcase_add_test(record, what_is_packed_is_read_back);
+	tcase_add_test(record, so_are_the_terms_of_a_job_and_its_attempts);
 	tcase_add_test(record, a_record_is_packed_byte_for_byte);
 	tcase_add_test(record, what_has_no_room_is_not_packed);
 	tcase_add_checked_fixture(around, setup, teardown);

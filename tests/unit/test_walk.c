@@ -45,8 +45,8 @@ static void answer(const char *cursor, const struct walk_found *found, size_t n)
 START_TEST(small_and_big_structures_take_turns)
 {
 	static const char *const parts[] = {
-		"epoch", "due", "batches", "rec", "open", "due", "dead", "rec", "why", "due",
-		"epoch", "rec",
+		"epoch", "due", "batches", "rec", "open", "wait", "dead", "due", "why", "rec",
+		"epoch", "wait",
 	};
 
 	for (size_t i = 0; i < COUNT_OF(parts); i++) {
