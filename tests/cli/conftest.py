@@ -137,7 +137,7 @@ class Daemon:
     def park(self, topic, members, retry_ms):
         batch, self.seq = self.seq, self.seq + 1
         group = [self.seq, topic, retry_ms, len(members), *members]
-        answer = self.call("settle", *self.fence, batch, 0, 0, *group)
+        answer = self.call("settle", *self.fence, batch, 0, 0, 0, *group)
         assert answer == [b"settled"]
 
 
