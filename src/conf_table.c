@@ -40,6 +40,9 @@ static const char *const noyes[] = { "no", "yes", NULL };
 static const char *const inferreds[] = {
 	[ROUTE_EMIT] = "emit", [ROUTE_DROP] = "drop", NULL
 };
+static const char *const evicteds[] = {
+	[ROUTE_EVICTED_DROP] = "drop", [ROUTE_EVICTED_EMIT] = "emit", NULL
+};
 static const char *const no_yes[] = { "no", "yes", NULL };
 static const char *const roles[] = {
 	[ROLE_BOTH] = "both", [ROLE_BRIDGE] = "bridge", [ROLE_SWEEPER] = "sweeper", NULL
@@ -87,8 +90,8 @@ static bool check_pattern(const char *value, struct err *e)
 
 static bool check_registers(const char *value, struct err *e)
 {
-	if (strcmp(value, "events") == 0 || strcmp(value, "scan") == 0)
-		return err_set(e, "%s comes with a later version; use app, none", value);
+	if (strcmp(value, "scan") == 0)
+		return err_set(e, "%s comes with a later version; use app, events, none", value);
 	return true;
 }
 
@@ -276,6 +279,15 @@ const struct conf_option conf_options[] = {
 	{ SECTION_ROUTE, "value", KIND_CHOICE, ROUTE(value), "copy",
 	  0, 0, OPTION_RELOAD, values, NULL,
 	  "whether the record carries the value that the key had" },
+	{ SECTION_ROUTE, "max_value", KIND_SIZE, ROUTE(max_value), "64k",
+	  0, 1000000, OPTION_RELOAD, NULL, NULL,
+	  "a larger value is not copied (events)" },
+	{ SECTION_ROUTE, "refresh", KIND_CHOICE, ROUTE(refresh), "no",
+	  0, 0, OPTION_RELOAD, no_yes, NULL,
+	  "whether the value is copied again when it is written to (events)" },
+	{ SECTION_ROUTE, "evicted", KIND_CHOICE, ROUTE(evicted), "drop",
+	  0, 0, OPTION_RELOAD, evicteds, NULL,
+	  "what becomes of a key that Redis evicts (events)" },
 	{ SECTION_ROUTE, "inferred", KIND_CHOICE, ROUTE(inferred), "emit",
 	  0, 0, OPTION_RELOAD, inferreds, NULL,
 	  "what becomes of a key that was gone without a word" },

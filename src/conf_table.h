@@ -80,6 +80,9 @@ struct conf_route {
 	char *dead_topic;		/* NULL: the one of [lapsed] */
 	char *key;
 	int value;			/* 0 none, 1 copy */
+	int64_t max_value;		/* of a value that is copied */
+	int refresh;			/* 1: copied again when written to */
+	int evicted;			/* enum route_evicted */
 	int inferred;			/* enum route_inferred */
 	int mode;			/* enum route_mode */
 	char *content_type;

@@ -331,21 +331,55 @@ static void on_unfit(void *arg)
 	ev_break(d->loop, EVBREAK_ALL);
 }
 
-static void on_expired(void *arg, unsigned db, struct bytes key)
+/* Once: whoever has one such name has many. */
+static void name_too_long(struct daemon *d, const struct route *route, struct bytes key)
+{
+	struct log_line l;
+
+	if (bridge_counters(d->bridge)->names_too_long++)
+		return;
+	log_begin(&l, d->log, LOG_WATCH_NAME,
+		  "a key of route %.*s has a name of %zu bytes; more than %d are not forwarded, "
+		  "and from now on only counted", (int)route->name.n, route->name.p, key.n,
+		  RECORD_NAME_MAX);
+	log_bytes(&l, "route", route->name);
+	log_uint(&l, "bytes", key.n);
+	log_end(&l);
+}
+
+static void watched(struct daemon *d, const struct route *route, enum watch_sign sign,
+		    struct bytes member)
+{
+	usec_t now = clock_now();
+
+	if (sign == WATCH_EXPIRED)
+		bridge_heard(d->bridge, member, route_heard(route), now);
+	if (route->registers & ROUTE_EVENTS && (sign != WATCH_WRITTEN || route->refresh))
+		bridge_hint(d->bridge, member, sign, now);
+}
+
+static void on_event(void *arg, unsigned db, struct bytes event, struct bytes key)
 {
 	struct daemon *d = arg;
-	const struct route *route = routes_match(d->conf->routes, db, key, NULL);
+	enum watch_sign sign = watch_sign(event, true);
+	const struct route *route;
 	char member[RECORD_NAME_MAX + 16];
 	int head;
 
-	if (!route || key.n > RECORD_NAME_MAX) {
+	if (sign == WATCH_NOTHING)
+		return;
+	route = routes_match(d->conf->routes, db, key, NULL);
+	if (!route) {
 		bridge_counters(d->bridge)->heard_foreign++;
+		return;
+	}
+	if (key.n > RECORD_NAME_MAX) {
+		name_too_long(d, route, key);
 		return;
 	}
 	head = snprintf(member, sizeof member, "k:%u:", db);
 	memcpy(member + head, key.p, key.n);
-	bridge_heard(d->bridge, bytes_of(member, (size_t)head + key.n),
-		     route->registers & ROUTE_NOTICE, clock_now());
+	watched(d, route, sign, bytes_of(member, (size_t)head + key.n));
 }
 
 static void on_heard_since(void *arg, usec_t since)
@@ -367,7 +401,7 @@ static void on_wake(void *arg, struct bytes message)
 
 static const struct server_handlers server_handlers = {
 	.greeted = on_greeted, .link = on_link, .subscribed = on_subscribed,
-	.unfit = on_unfit, .expired = on_expired, .wake = on_wake,
+	.unfit = on_unfit, .event = on_event, .wake = on_wake,
 	.canary = on_canary, .deaf = on_deaf, .heard_since = on_heard_since,
 };
 
@@ -497,6 +531,7 @@ static void on_hup(struct ev_loop *loop, ev_signal *w, int events)
 		return;
 	bc = bridge_conf(fresh);
 	bridge_configure(d->bridge, &bc, fresh->routes);
+	server_configure(d->server, fresh);
 	if (d->conf != d->boot)
 		conf_free(d->conf);
 	d->conf = fresh;

@@ -18,7 +18,7 @@ static const char *const script_names[] = {
 	[ASK_JOIN] = "join", [ASK_RENEW] = "renew", [ASK_LEAVE] = "leave",
 	[ASK_CLAIM] = "claim", [ASK_ADOPT] = "adopt", [ASK_FETCH] = "claim",
 	[ASK_SETTLE] = "settle", [ASK_FORGET] = "forget",
-	[ASK_WALK] = "walk",
+	[ASK_WALK] = "walk", [ASK_REGISTER] = "register",
 };
 
 #define KINDS	(sizeof script_names / sizeof script_names[0])
@@ -128,6 +128,19 @@ static void args_lease(struct calls *c)
 	arg_str(c, l->nonce);
 }
 
+static void arg_heard(struct calls *c, const struct heard_key *k, usec_t now)
+{
+	size_t from = c->text.n;
+
+	if (k->anyway == HEARD_LISTED) {
+		arg_str(c, "-");
+		return;
+	}
+	buf_int(&c->text, (now - k->at) / USEC_PER_MSEC);
+	buf_str(&c->text, k->anyway == HEARD_SURE ? "!" : "");
+	arg_text(c, from);
+}
+
 static void args_claim(struct calls *c, const struct ask *ask)
 {
 	usec_t now = clock_now();
@@ -138,10 +151,7 @@ static void args_claim(struct calls *c, const struct ask *ask)
 	arg_int(c, ask->window);
 	for (size_t i = 0; i < ask->nheard; i++) {
 		arg_bytes(c, ask->heard[i].member);
-		if (ask->heard[i].anyway)
-			arg_int(c, (now - ask->heard[i].at) / USEC_PER_MSEC);
-		else
-			arg_str(c, "-");
+		arg_heard(c, &ask->heard[i], now);
 	}
 }
 
@@ -273,9 +283,41 @@ static void args_walk(struct calls *c, const struct walk_step *step)
 		arg_bytes(c, step->names[i]);
 }
 
+static void arg_age(struct calls *c, usec_t at, usec_t now)
+{
+	if (at == USEC_NEVER)
+		arg_str(c, "-");
+	else
+		arg_int(c, (now - at) / USEC_PER_MSEC);
+}
+
+static void args_register(struct calls *c, const struct register_ask *ask)
+{
+	usec_t now = clock_now();
+
+	for (size_t i = 0; i < ask->n; i++) {
+		const struct register_key *k = &ask->keys[i];
+
+		arg_bytes(c, k->member);
+		arg_str(c, k->signs);
+		if (k->copy)
+			arg_int(c, (int64_t)k->max_value);
+		else
+			arg_str(c, "-");
+		arg_age(c, k->expired_at, now);
+		arg_age(c, k->set_at, now);
+	}
+}
+
+/* Those that need no fence: what they do depends on what they find alone. */
+static bool is_free(enum ask_kind kind)
+{
+	return kind == ASK_JOIN || kind == ASK_WALK || kind == ASK_REGISTER;
+}
+
 static void args_of(struct calls *c, const struct ask *ask)
 {
-	if (ask->kind != ASK_JOIN && ask->kind != ASK_WALK)
+	if (!is_free(ask->kind))
 		args_lease(c);
 	switch (ask->kind) {
 	case ASK_JOIN:
@@ -310,6 +352,9 @@ static void args_of(struct calls *c, const struct ask *ask)
 		break;
 	case ASK_WALK:
 		args_walk(c, ask->walk);
+		break;
+	case ASK_REGISTER:
+		args_register(c, ask->keys);
 		break;
 	}
 }
@@ -427,6 +472,22 @@ static void walked(struct calls *c, unsigned life, const redisReply *reply, usec
 	free(found);
 }
 
+static void registered(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
+{
+	const struct register_answer a = {
+		.registered = (uint64_t)item_int(reply, 1),
+		.moved = (uint64_t)item_int(reply, 2),
+		.unregistered = (uint64_t)item_int(reply, 3),
+		.cancelled = (uint64_t)item_int(reply, 4),
+		.aside = (uint64_t)item_int(reply, 5),
+		.evicted = (uint64_t)item_int(reply, 6),
+		.dropped = (uint64_t)item_int(reply, 7),
+		.bare = (uint64_t)item_int(reply, 8),
+	};
+
+	bridge_registered(c->b, life, &a, now);
+}
+
 static void refused(struct calls *c, const struct pending *p, const redisReply *reply)
 {
 	const char *text = reply->type == REDIS_REPLY_ERROR ? reply->str : "unexpected reply";
@@ -472,6 +533,9 @@ static void answered(struct calls *c, const struct pending *p, const redisReply 
 		break;
 	case ASK_WALK:
 		walked(c, p->life, reply, now);
+		break;
+	case ASK_REGISTER:
+		registered(c, p->life, reply, now);
 		break;
 	}
 }

@@ -155,6 +155,17 @@ static void note_repaired(struct log *log, const struct note *n)
 	log_end(&l);
 }
 
+static void note_evicted(struct log *log, const struct note *n)
+{
+	struct log_line l;
+
+	log_begin(&l, log, LOG_WATCH_EVICTED,
+		  "Redis evicts watched keys for want of memory; they make no events unless "
+		  "their route has evicted = emit; from now on they are only counted");
+	log_int(&l, "entries", n->a);
+	log_end(&l);
+}
+
 void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 {
 	struct log_line l;
@@ -195,6 +206,9 @@ void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 		break;
 	case NOTE_SWEPT:
 		note_gap(log, n, gap_ms);
+		break;
+	case NOTE_EVICTED:
+		note_evicted(log, n);
 		break;
 	case NOTE_REPAIRED:
 		note_repaired(log, n);

@@ -8,6 +8,7 @@
 
 #include "core/canary.h"
 #include "core/mem.h"
+#include "core/watch.h"
 #include "io/clock.h"
 #include "io/server.h"
 
@@ -112,9 +113,10 @@ static void say_notify(struct server *s, const char *missing, const char *flags)
 	struct log_line l;
 
 	log_begin(&l, s->log, LOG_REDIS_NOTIFY,
-		  "Redis does not publish expiries: notify-keyspace-events is \"%s\" and lacks %s; "
+		  "Redis does not publish %s: notify-keyspace-events is \"%s\" and lacks %s; "
 		  "until CONFIG SET notify-keyspace-events %s%s, only registered keys are noticed",
-		  flags, missing, flags, missing);
+		  strpbrk(missing, "Ex") ? "expiries" : "all that the routes ask for", flags,
+		  missing, flags, missing);
 	log_str(&l, "flags", flags);
 	log_str(&l, "missing", missing);
 	log_end(&l);
@@ -150,16 +152,26 @@ static void set_flags(struct server *s, const char *flags, const char *missing)
 	(void)redis_call(s->worker, 4, argv, on_flags_set, NULL);
 }
 
+/* Expiries, and what registers a key: `set` is of the strings' class, `expire`,
+ * `del` and so on of the generic one.  What is written to, of any class. */
+static const char *flags_needed(const struct server *s)
+{
+	if (routes_refresh(s->conf->routes))
+		return "Exg$lshzted";
+	return routes_registers(s->conf->routes) & ROUTE_EVENTS ? "Exg$e" : "Ex";
+}
+
 static void on_notify(void *arg, void *priv, redisReply *reply)
 {
 	struct server *s = arg;
-	const char *flags, *missing;
+	const char *flags;
+	char missing[16];
 
 	(void)priv;
 	if (!reply || is_error(reply) || reply->elements < 2)
 		return;
 	flags = reply->element[1]->str;
-	missing = server_notify_missing(bytes_str(flags));
+	server_notify_missing(bytes_str(flags), flags_needed(s), missing);
 	if (!*missing || routes_count(s->conf->routes) == 0)
 		return;
 	say_notify(s, missing, flags);
@@ -342,11 +354,11 @@ static void heard(struct server *s, const redisReply *channel, const redisReply 
 			s->handlers.wake(s->arg, body);
 		else if (bytes_eq(bytes_skip(body, 7), bytes_str(s->canary_name)))
 			on_word(s);
-	} else if (bytes_eq(event, BYTES("expired"))) {
-		if (bytes_eq(body, bytes_str(s->canary_key)))
-			canary_expiry(&s->canary);
-		else
-			s->handlers.expired(s->arg, db, body);
+	} else if (bytes_eq(event, BYTES("expired")) &&
+		   bytes_eq(body, bytes_str(s->canary_key))) {
+		canary_expiry(&s->canary);
+	} else {
+		s->handlers.event(s->arg, db, event, body);
 	}
 }
 
@@ -367,40 +379,87 @@ static void on_message(void *arg, void *priv, redisReply *reply)
 		subscribed(s);
 }
 
-/* Exact channels cost the server less than a pattern. */
-static size_t exact_channels(const struct server *s, char (*names)[CHANNEL_MAX],
-			     struct bytes *channels)
+/* What is to be subscribed to: channels, then patterns. */
+struct wanted {
+	char (*names)[CHANNEL_MAX];
+	size_t n, cap;
+};
+
+static char *wanted_add(struct wanted *w)
+{
+	if (w->n == w->cap) {
+		w->cap = w->cap ? 2 * w->cap : 16;
+		w->names = mem_resize(w->names, w->cap, sizeof *w->names);
+	}
+	return w->names[w->n++];
+}
+
+/* Of one database, as text: `*` in a pattern for all. */
+static void wanted_events(const struct server *s, struct wanted *w, const char *db)
+{
+	bool events = routes_registers(s->conf->routes) & ROUTE_EVENTS;
+
+	snprintf(wanted_add(w), CHANNEL_MAX, "__keyevent@%s__:expired", db);
+	for (size_t i = 0; events && watch_event(i).n; i++)
+		snprintf(wanted_add(w), CHANNEL_MAX, "__keyevent@%s__:%.*s", db,
+			 (int)watch_event(i).n, watch_event(i).p);
+}
+
+/* To hear of what is written to a key takes everything that is published. */
+static void wanted_of_keys(const struct server *s, struct wanted *channels,
+			   struct wanted *patterns)
 {
 	const struct conf_databases *dbs = &s->conf->databases;
-	size_t n = 0;
+	bool everything = routes_refresh(s->conf->routes);
 
-	snprintf(names[n], CHANNEL_MAX, "%s:wake", s->prefix);
-	n++;
-	for (size_t i = 0; listens_to_keys(s) && !dbs->all && i < dbs->n; i++)
-		snprintf(names[n++], CHANNEL_MAX, "__keyevent@%u__:expired", dbs->db[i]);
-	for (size_t i = 0; i < n; i++)
-		channels[i] = bytes_str(names[i]);
-	return n;
+	if (dbs->all && everything)
+		snprintf(wanted_add(patterns), CHANNEL_MAX, "__keyevent@*__:*");
+	else if (dbs->all)
+		wanted_events(s, patterns, "*");
+	for (size_t i = 0; !dbs->all && i < dbs->n; i++) {
+		char db[16];
+
+		snprintf(db, sizeof db, "%u", dbs->db[i]);
+		if (everything)
+			snprintf(wanted_add(patterns), CHANNEL_MAX, "__keyevent@%s__:*", db);
+		else
+			wanted_events(s, channels, db);
+	}
+}
+
+/* Exact channels cost the server less than a pattern. */
+static void wanted_make(const struct server *s, struct wanted *channels,
+			struct wanted *patterns)
+{
+	snprintf(wanted_add(channels), CHANNEL_MAX, "%s:wake", s->prefix);
+	if (listens_to_keys(s))
+		wanted_of_keys(s, channels, patterns);
+}
+
+static void subscribe(struct server *s, bool pattern, const struct wanted *w)
+{
+	struct bytes *names = mem_alloc(w->n, sizeof *names);
+
+	for (size_t i = 0; i < w->n; i++)
+		names[i] = bytes_str(w->names[i]);
+	if (w->n)
+		(void)redis_subscribe(s->subscriber, pattern, names, w->n, on_message, NULL);
+	free(names);
 }
 
 static void subscriber_up(void *arg)
 {
-	static const struct bytes all = { "__keyevent@*__:expired", 22 };
 	struct server *s = arg;
-	size_t most = s->conf->databases.n + 1;
-	char (*names)[CHANNEL_MAX] = mem_alloc(most, sizeof *names);
-	struct bytes *channels = mem_alloc(most, sizeof *channels);
-	size_t n = exact_channels(s, names, channels);
-	bool pattern = listens_to_keys(s) && s->conf->databases.all;
+	struct wanted channels = { 0 }, patterns = { 0 };
 
+	wanted_make(s, &channels, &patterns);
 	s->handlers.heard_since(s->arg, clock_now());
 	s->word_asked = 0;
-	s->owed = n + pattern;
-	(void)redis_subscribe(s->subscriber, false, channels, n, on_message, NULL);
-	if (pattern)
-		(void)redis_subscribe(s->subscriber, true, &all, 1, on_message, NULL);
-	free(channels);
-	free(names);
+	s->owed = channels.n + patterns.n;
+	subscribe(s, false, &channels);
+	subscribe(s, true, &patterns);
+	free(channels.names);
+	free(patterns.names);
 }
 
 static void say_denied(struct server *s, const char *why, int retry_ms)
@@ -409,7 +468,9 @@ static void say_denied(struct server *s, const char *why, int retry_ms)
 	struct log_line l;
 
 	if (listens_to_keys(s))
-		keys = " &__keyevent@*__:expired";
+		keys = routes_registers(s->conf->routes) & ROUTE_EVENTS ?
+		       " and each &__keyevent@*__:<event> of docs/watching.md" :
+		       " &__keyevent@*__:expired";
 	log_begin(&l, s->log, LOG_REDIS_SUBSCRIBE_REFUSED,
 		  "the ACL refuses the subscription; grant it with ACL SETUSER %s &%s:wake%s; "
 		  "meanwhile the sweep finds what is registered; trying again in %d ms",
@@ -487,6 +548,33 @@ void server_free(struct server *s)
 	redis_free(s->subscriber);
 	redis_free(s->worker);
 	free(s);
+}
+
+static bool same_wishes(const struct wanted *a, const struct wanted *b)
+{
+	bool same = a->n == b->n;
+
+	for (size_t i = 0; same && i < a->n; i++)
+		same = strcmp(a->names[i], b->names[i]) == 0;
+	return same;
+}
+
+void server_configure(struct server *s, const struct conf *conf)
+{
+	struct wanted channels[2] = { { 0 } }, patterns[2] = { { 0 } };
+
+	wanted_make(s, &channels[0], &patterns[0]);
+	s->conf = conf;
+	wanted_make(s, &channels[1], &patterns[1]);
+	if ((!same_wishes(&channels[0], &channels[1]) ||
+	     !same_wishes(&patterns[0], &patterns[1])) && redis_is_up(s->subscriber)) {
+		redis_drop(s->subscriber, REDIS_LOST, "the routes ask for another subscription");
+		look_at_flags(s);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		free(channels[i].names);
+		free(patterns[i].names);
+	}
 }
 
 struct redis *server_worker(struct server *s)

@@ -31,7 +31,8 @@ struct server_handlers {
 	void (*link)(void *arg, bool up);
 	void (*subscribed)(void *arg);
 	void (*unfit)(void *arg);	/* this server can't serve; it was logged */
-	void (*expired)(void *arg, unsigned db, struct bytes key);
+	/* `expired`, `set` ...: those that the routes want to be heard. */
+	void (*event)(void *arg, unsigned db, struct bytes event, struct bytes key);
 	/* What is heard from now on was published after this. */
 	void (*heard_since)(void *arg, usec_t since);
 	void (*wake)(void *arg, struct bytes message);
@@ -42,13 +43,17 @@ struct server_handlers {
 };
 
 /*
- * `conf`, `prefix` and `log` are borrowed for life; `name` is unique to the
+ * `prefix` and `log` are borrowed for life, `conf` until server_configure(); `name` is unique to the
  * process and names its canary.
  */
 struct server *server_new(struct ev_loop *loop, const struct conf *conf, const char *prefix,
 			  const char *name, struct log *log, const struct server_handlers *handlers, void *arg);
 void server_free(struct server *s);	/* accepts NULL */
 void server_start(struct server *s);
+
+/* Another configuration takes the place of the one borrowed; its routes may ask
+ * for another subscription. */
+void server_configure(struct server *s, const struct conf *conf);
 
 struct redis *server_worker(struct server *s);
 void server_flush(struct server *s);

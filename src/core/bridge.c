@@ -28,6 +28,10 @@
 #define TRIES		3
 #define HEARD_KEYS	100000
 #define HEARD_BYTES	(8u << 20)
+#define HINT_KEYS	100000
+#define HINT_BYTES	(16u << 20)
+/* Redis tells of one command several times, within a millisecond. */
+#define GATHER		(3 * USEC_PER_MSEC)
 #define DEAD_MANY	10000	/* warn from here on, unless max_dead says */
 #define NOTES		64	/* a power of two */
 /* Times that a batch of one record is adopted before the record is buried: more
@@ -44,6 +48,8 @@ struct bridge {
 	struct claims claims;
 	struct walk walk;
 	struct heard *heard;
+	struct watch *watch;
+	struct register_ask registering;
 	usec_t heard_since;
 	struct topics *topics;
 	struct batch *batches;
@@ -101,6 +107,7 @@ struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *r
 	b->routes = routes;
 	b->ready_end = &b->ready;
 	b->heard = heard_new(HEARD_KEYS, HEARD_BYTES);
+	b->watch = watch_new(HINT_KEYS, HINT_BYTES);
 	b->topics = topics_new(&tc);
 	lease_init(&b->lease, conf->lease, seed);
 	claims_init(&b->claims, conf->listens, conf->grace, conf->sweep_interval, now);
@@ -121,6 +128,7 @@ void bridge_free(struct bridge *b)
 	}
 	topics_free(b->topics);
 	heard_free(b->heard);
+	watch_free(b->watch);
 	walk_clear(&b->walk);
 	free(b->orphans);
 	free(b);
@@ -197,16 +205,24 @@ void bridge_heard_since(struct bridge *b, usec_t since)
 	heard_since(b->heard, since);
 }
 
-void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now)
+void bridge_heard(struct bridge *b, struct bytes member, enum heard_how how, usec_t now)
 {
 	bool old = b->heard_since && now - b->heard_since > OLD_NEWS;
-	enum heard_result r = heard_add(b->heard, member, anyway && !old, now);
+	enum heard_result r = heard_add(b->heard, member, old ? HEARD_LISTED : how, now);
 
 	b->counters.heard++;
 	if (r == HEARD_ECHO)
 		b->counters.echoes++;
 	else if (r == HEARD_DROPPED)
 		b->counters.heard_dropped++;
+}
+
+void bridge_hint(struct bridge *b, struct bytes member, enum watch_sign sign, usec_t now)
+{
+	if (sign != WATCH_EXPIRED)
+		b->counters.hints++;
+	if (!watch_hear(b->watch, member, sign, now) && sign != WATCH_EXPIRED)
+		b->counters.hints_dropped++;
 }
 
 void bridge_wake(struct bridge *b, msec_t due, usec_t now)
@@ -385,6 +401,7 @@ static void abandon_all(struct bridge *b, usec_t now)
 	if (b->claims.asked)
 		claims_lost(&b->claims, now);
 	walk_lost(&b->walk, now);
+	watch_lost(b->watch, now);
 	b->counters.fenced++;
 	note_add(b, NOTE_FENCED, (int64_t)batches, (int64_t)entries);
 	lease_fenced(&b->lease, now);
@@ -599,6 +616,27 @@ static const struct ask *ask_walk(struct bridge *b, usec_t now)
 	return &b->ask;
 }
 
+/* The first looks at once, the others at what it should have done by then. */
+static usec_t gather_time(const struct bridge *b)
+{
+	return GATHER + (usec_t)b->lease.rank * b->conf.grace;
+}
+
+static const struct ask *ask_register(struct bridge *b, usec_t now)
+{
+	const struct watch_key *keys;
+
+	if (b->stage != STAGE_RUN)
+		return NULL;
+	keys = watch_next(b->watch, gather_time(b), REGISTER_KEYS, now);
+	if (!keys)
+		return NULL;
+	register_fill(&b->registering, b->routes, keys);
+	ask_about(b, ASK_REGISTER, NULL);
+	b->ask.keys = &b->registering;
+	return &b->ask;
+}
+
 static const struct ask *ask_leave(struct bridge *b)
 {
 	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
@@ -626,6 +664,8 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 	}
 	if (!ask)
 		ask = ask_bring(b, now);
+	if (!ask)
+		ask = ask_register(b, now);
 	if (!ask)
 		ask = ask_walk(b, now);
 	return ask ? ask : ask_leave(b);
@@ -973,6 +1013,27 @@ void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *a,
 	walk_answer(&b->walk, a, b->lease.rank, now);
 }
 
+void bridge_registered(struct bridge *b, unsigned life, const struct register_answer *a,
+		       usec_t now)
+{
+	struct counters *c = &b->counters;
+
+	(void)now;
+	if (life != b->lease.joins)
+		return;
+	if (a->dropped && !c->evicted_dropped)
+		note_add(b, NOTE_EVICTED, (int64_t)a->dropped, 0);
+	c->registered += a->registered;
+	c->moved += a->moved;
+	c->unregistered += a->unregistered;
+	c->cancelled += a->cancelled;
+	c->set_again += a->aside;
+	c->evicted += a->evicted;
+	c->evicted_dropped += a->dropped;
+	c->not_copied += a->bare;
+	watch_done(b->watch);
+}
+
 static void hold_off(struct bridge *b, usec_t now)
 {
 	b->hold = b->hold ? 2 * b->hold : HOLD_MIN;
@@ -1009,6 +1070,9 @@ static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batc
 	case ASK_WALK:
 		walk_lost(&b->walk, again);
 		break;
+	case ASK_REGISTER:
+		watch_lost(b->watch, again);
+		break;
 	}
 }
 
@@ -1035,8 +1099,9 @@ void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 	}
 	if (life != b->lease.joins)
 		return;
-	/* Nothing waits for a walk, and a right to it may be missing. */
-	if (why == REFUSAL_LATER && kind != ASK_WALK)
+	/* Nothing waits for a walk, and a right to it may be missing; memory may
+	 * be, to register more. */
+	if (why == REFUSAL_LATER && kind != ASK_WALK && kind != ASK_REGISTER)
 		hold_off(b, now);
 	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);
 	if (why == REFUSAL_LATER && (kind == ASK_ADOPT || kind == ASK_FETCH))
@@ -1149,6 +1214,9 @@ static usec_t ask_deadline(const struct bridge *b, usec_t now)
 		return now;
 	if (walks(b) && walk_deadline(&b->walk) < at)
 		at = walk_deadline(&b->walk);
+	t = watch_deadline(b->watch, gather_time(b));
+	if (b->stage == STAGE_RUN && t < at)
+		at = t;
 	if (b->stage != STAGE_RUN || b->read_owed)
 		return at;
 	t = claims_at(&b->claims, &b->clock, b->lease.rank, heard_oldest(b->heard), now);

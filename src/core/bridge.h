@@ -29,6 +29,7 @@
 #include "core/heard.h"
 #include "core/hist.h"
 #include "core/lease.h"
+#include "core/register.h"
 #include "core/route.h"
 #include "core/topics.h"
 #include "core/walk.h"
@@ -56,6 +57,7 @@ enum ask_kind {
 	ASK_CLAIM, ASK_ADOPT, ASK_FETCH,	/* bring a batch */
 	ASK_SETTLE, ASK_FORGET,			/* end a batch */
 	ASK_WALK,				/* look for what disagrees */
+	ASK_REGISTER,				/* look at keys that may have changed */
 };
 
 struct ask {
@@ -65,6 +67,7 @@ struct ask {
 	bool own;		/* of a renewal: tell our own open batches too */
 	struct batch *batch;	/* of those that bring or end one */
 	const struct walk_step *walk;	/* of a walk; until it is answered */
+	const struct register_ask *keys;	/* of a register; until it is answered */
 	size_t keep;		/* of a settle: so many dead letters; 0: all */
 	size_t limit, bytes;	/* of a claim */
 	msec_t hush, window;	/* of a claim: see claim.lua */
@@ -115,6 +118,7 @@ enum note_kind {
 	NOTE_FREE,
 	NOTE_CLOCK,		/* a: Redis' clock went back by so many ms */
 	NOTE_SWEPT,		/* a: entries found by the first claim after a gap */
+	NOTE_EVICTED,		/* a: watched keys that were evicted, and dropped */
 	NOTE_REPAIRED,		/* a: how many; text: name of the first; why: what it was */
 };
 
@@ -145,11 +149,12 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 void bridge_link(struct bridge *b, bool up, usec_t now);	/* to Redis */
 void bridge_subscribed(struct bridge *b, usec_t now);	/* anew: sweep at once */
 /*
- * `anyway`: claim it even if it is not in the shadow.  What is heard from now on
- * was published after `since`; another instance may have claimed it since then.
+ * What is heard from now on was published after `since`; another instance may have claimed it since then.
  */
 void bridge_heard_since(struct bridge *b, usec_t since);
-void bridge_heard(struct bridge *b, struct bytes member, bool anyway, usec_t now);
+void bridge_heard(struct bridge *b, struct bytes member, enum heard_how how, usec_t now);
+/* Something was heard of a key that is registered by what is heard. */
+void bridge_hint(struct bridge *b, struct bytes member, enum watch_sign sign, usec_t now);
 void bridge_wake(struct bridge *b, msec_t due, usec_t now);
 void bridge_deaf(struct bridge *b, bool deaf);	/* told to the others */
 void bridge_peer_left(struct bridge *b, usec_t now);
@@ -182,6 +187,8 @@ void bridge_dead(struct bridge *b, size_t dead, size_t dropped, struct bytes fir
 void bridge_forgot(struct bridge *b, struct batch *batch, uint64_t lives, usec_t now);
 void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *answer,
 		   usec_t now);
+void bridge_registered(struct bridge *b, unsigned life, const struct register_answer *answer,
+		       usec_t now);
 void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		    struct batch *batch, enum refusal why, usec_t now);
 

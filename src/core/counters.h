@@ -34,6 +34,17 @@
 	X(heard_dropped, "notifications dropped because too many waited") \
 	X(absorbed, "notifications that another instance had claimed before") \
 	X(followed, "due entries whose key had got a later time to live") \
+	X(hints, "notifications that tell of a watched key's life, expiries aside") \
+	X(hints_dropped, "those dropped because too many waited; a scan follows") \
+	X(registered, "watched keys that came into the shadow") \
+	X(moved, "watched keys whose entry went to another time") \
+	X(unregistered, "watched keys that lost their time to live") \
+	X(cancelled, "watched keys that were deleted, renamed or moved") \
+	X(set_again, "lives that expired and whose key was there again when we looked") \
+	X(evicted, "watched keys that Redis evicted, made events") \
+	X(evicted_dropped, "watched keys that Redis evicted, dropped as the route asks") \
+	X(not_copied, "values left out, as too large or of an unknown type") \
+	X(names_too_long, "watched keys whose name is too long to be forwarded") \
 	X(inferred_dropped, "expiries nobody saw, dropped as the route asks") \
 	X(early, "claimed entries that were not yet due; stays 0") \
 	X(fenced, "scripts refused because the slot had a newer holder") \

@@ -104,7 +104,7 @@ static void make_room(struct heard *h)
 	h->first = 0;
 }
 
-enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
+enum heard_result heard_add(struct heard *h, struct bytes member, enum heard_how how,
 			    usec_t now)
 {
 	if (is_echo(h, member, now))
@@ -113,7 +113,7 @@ enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
 		return HEARD_DROPPED;
 	make_room(h);
 	h->keys[h->first + h->n++] = (struct heard_key){
-		bytes_of(mem_copy(member), member.n), anyway, now, h->since ? h->since : now
+		bytes_of(mem_copy(member), member.n), how, now, h->since ? h->since : now
 	};
 	h->bytes += member.n;
 	return HEARD_KEPT;

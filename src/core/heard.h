@@ -20,9 +20,17 @@
 #include "core/bytes.h"
 #include "core/when.h"
 
+/* What a notification is worth. */
+enum heard_how {
+	HEARD_LISTED,		/* the key is claimed if it is in the shadow, */
+	HEARD_ANYWAY,		/* or even if not, */
+	HEARD_SURE,		/* or even if it is there again: the shadow follows
+				   whatever is heard, so it was that life */
+};
+
 struct heard_key {
 	struct bytes member;	/* k:<db>:<key>, owned by the list */
-	bool anyway;		/* claimed even if it is not in the shadow */
+	enum heard_how anyway;
 	usec_t at;
 	usec_t since;		/* it was published between then and `at` */
 };
@@ -34,7 +42,7 @@ void heard_free(struct heard *h);	/* accepts NULL */
 
 enum heard_result { HEARD_KEPT, HEARD_ECHO, HEARD_DROPPED };
 
-enum heard_result heard_add(struct heard *h, struct bytes member, bool anyway,
+enum heard_result heard_add(struct heard *h, struct bytes member, enum heard_how how,
 			    usec_t now);
 
 /*

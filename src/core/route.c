@@ -374,6 +374,30 @@ const struct route *routes_match(const struct routes *rs, unsigned db,
 	return rs->v[s.route];
 }
 
+enum heard_how route_heard(const struct route *r)
+{
+	if (r->registers & ROUTE_EVENTS)
+		return HEARD_SURE;
+	return r->registers & ROUTE_NOTICE ? HEARD_ANYWAY : HEARD_LISTED;
+}
+
+unsigned routes_registers(const struct routes *rs)
+{
+	unsigned all = 0;
+
+	for (size_t i = 0; i < rs->n; i++)
+		all |= rs->v[i]->registers;
+	return all;
+}
+
+bool routes_refresh(const struct routes *rs)
+{
+	for (size_t i = 0; i < rs->n; i++)
+		if (rs->v[i]->refresh && rs->v[i]->registers & ROUTE_EVENTS)
+			return true;
+	return false;
+}
+
 size_t routes_count(const struct routes *rs)
 {
 	return rs->n;

@@ -14,6 +14,7 @@
 #include "core/bytes.h"
 #include "core/err.h"
 #include "core/glob.h"
+#include "core/heard.h"
 #include "core/template.h"
 
 /* How a key gets into the shadow; a set of bits. */
@@ -27,6 +28,11 @@ enum route_register {
 enum route_inferred {	/* a key that is gone and that nobody told of */
 	ROUTE_EMIT,
 	ROUTE_DROP,
+};
+
+enum route_evicted {	/* a key that Redis evicted, when that is heard */
+	ROUTE_EVICTED_DROP,
+	ROUTE_EVICTED_EMIT,
 };
 
 enum route_mode {
@@ -47,6 +53,9 @@ struct route {
 	struct bytes dead_topic;	/* for what Kafka refuses; empty: the default */
 	struct bytes key;	/* template of the Kafka key; empty: {key} */
 	bool copy;		/* the value is copied */
+	size_t max_value;	/* unless it is larger (events, scan) */
+	bool refresh;		/* and again whenever it is written to */
+	enum route_evicted evicted;
 	enum route_inferred inferred;
 	enum route_mode mode;
 	struct bytes content_type;	/* empty: the default */
@@ -75,6 +84,15 @@ bool routes_add(struct routes *rs, const struct route *route,
  */
 const struct route *routes_match(const struct routes *rs, unsigned db,
 				 struct bytes key, struct bytes *captures);
+
+/* What a notification of its expiry is worth. */
+enum heard_how route_heard(const struct route *r);
+
+/* All that any route has of enum route_register. */
+unsigned routes_registers(const struct routes *rs);
+
+/* Whether some route copies values again. */
+bool routes_refresh(const struct routes *rs);
 
 size_t routes_count(const struct routes *rs);
 const struct route *routes_at(const struct routes *rs, size_t i);

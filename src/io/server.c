@@ -53,14 +53,17 @@ void server_info(struct bytes info, struct server_info *s)
 		     bytes_eq(field(info, "server_mode"), BYTES("cluster")); /* Valkey */
 }
 
-const char *server_notify_missing(struct bytes flags)
+static bool has(struct bytes flags, char letter)
 {
-	bool channel = flags.n && memchr(flags.p, 'E', flags.n);
-	bool expired = flags.n && (memchr(flags.p, 'x', flags.n) || memchr(flags.p, 'A', flags.n));
+	return flags.n && memchr(flags.p, letter, flags.n);
+}
 
-	if (channel)
-		return expired ? "" : "x";
-	return expired ? "E" : "Ex";
+void server_notify_missing(struct bytes flags, const char *needed, char *missing)
+{
+	for (; *needed; needed++)
+		if (!has(flags, *needed) && (*needed == 'E' || !has(flags, 'A')))
+			*missing++ = *needed;
+	*missing = '\0';
 }
 
 bool server_keyevent(struct bytes channel, unsigned *db, struct bytes *event)

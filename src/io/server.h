@@ -21,11 +21,11 @@ struct server_info {
 void server_info(struct bytes info, struct server_info *s);
 
 /*
- * The letters that `flags` (notify-keyspace-events) lacks for `expired` to be
- * published on keyevent channels: "", "E", "x" or "Ex".  The order of the
- * letters in `flags` means nothing, and A stands for x among others.
+ * The letters of `needed` (such as "Ex") that `flags` (notify-keyspace-events)
+ * lacks, into `missing`, which has room for all of `needed`.  The order of the
+ * letters in `flags` means nothing, and A there stands for all but E and K.
  */
-const char *server_notify_missing(struct bytes flags);
+void server_notify_missing(struct bytes flags, const char *needed, char *missing);
 
 /*
  * Takes `__keyevent@<db>__:<event>` apart; false for anything else.  `event`

@@ -5,7 +5,8 @@
 --
 -- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
 -- (member, age ms) of every watched key that was heard to expire, `limit` at
--- most.  An age of `-` is for a key that matters only if it is in the shadow.
+-- most.  An age of `-` is for a key that matters only if it is in the shadow;
+-- one with a `!` behind it for a key whose life in the shadow that must have been.
 -- Answer: see docs/protocol.md, "a batch answer".
 --
 -- A watched key is looked at itself:
@@ -17,6 +18,7 @@
 --	gone before we looked		claimed, `heard` if a notification came,
 --					else `inferred`, after `hush` ms in
 --					which the notification may yet come
+--	heard with a `!`, there again	claimed, `heard`; the new life takes its place
 --
 -- A heard key that is not in the shadow is claimed once per `window`,
 -- whoever asks.  `seen` remembers every claim of a watched key, since our own
@@ -45,7 +47,7 @@ local function new_claim(keys, argv)
 		prefix = keys[1], us = us, ms = math.floor(us / 1000),
 		limit = tonumber(argv[5]), bytes = tonumber(argv[6]),
 		hush = tonumber(argv[7]), window = tonumber(argv[8]),
-		members = {}, pairs = {}, ahead = {}, gone = {}, follow = {},
+		members = {}, pairs = {}, ahead = {}, gone = {}, follow = {}, again = {},
 		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {}, expired = {},
 		jobs = {}, has_jobs = false,
 	}
@@ -168,8 +170,24 @@ local function still_there(c, member, score, at)
 	return true
 end
 
-local function claim_heard(c, member, age)
+-- This life was heard to expire, and the key is there again (until `at`): the
+-- new life gets the place of the old one.
+local function take_expired(c, member, score, at)
+	if not take(c, member, score, 'h') then
+		return false
+	end
+	if at ~= -1 then
+		c.again[#c.again + 1] = int(at)
+		c.again[#c.again + 1] = member
+		sooner(c, at)
+	end
+	return true
+end
+
+local function claim_heard(c, member, word)
 	local db, key = split(member)
+	local text, sure = string.match(word, '^(%d+)(!?)$')
+	local age = tonumber(text)
 	-- `seen` has when it expired, not when somebody got round to asking.
 	c.expired[member] = c.ms - (age or 0)
 	select_db(c, NSDB)
@@ -185,6 +203,10 @@ local function claim_heard(c, member, age)
 	end
 	local gone, at = look(c, db, key)
 	if not gone then
+		if sure == '!' and score <= c.ms and not echo and score <= c.expired[member] + SLACK_MS
+			and at ~= score then
+			return take_expired(c, member, score, at)
+		end
 		return score > c.ms or still_there(c, member, score, at)
 	end
 	if score > c.ms and echo then
@@ -304,6 +326,7 @@ local function commit(c, slot, epoch, nonce, seq)
 	in_pieces('HDEL', rec, c.has_jobs and without_jobs(c) or c.members)
 	in_pieces('ZREM', due, c.gone)
 	in_pieces('HDEL', rec, c.gone)
+	in_pieces('ZADD', due, c.again)
 	for i = 1, #c.follow, 2 do
 		-- Refused when out of memory: followed at the next look.
 		redis.pcall('ZADD', due, 'XX', c.follow[i], c.follow[i + 1])
@@ -341,7 +364,7 @@ local function lapse_claim(keys, argv)
 	for i = 9, #argv, 2 do
 		local member, before = argv[i], #c.members
 		if not c.taken[member] then
-			claim_heard(c, member, tonumber(argv[i + 1]))
+			claim_heard(c, member, argv[i + 1])
 			c.taken[member] = #c.members > before or nil
 		end
 	end

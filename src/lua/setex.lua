@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app
+-- uses: common record aside app
 --
 -- setex - SET a key with a TTL and announce its expiry, in one step.
 --
@@ -38,15 +38,6 @@ local function expired(db, key)
 	local there = redis.call('EXISTS', key) == 1
 	redis.call('SELECT', NSDB)
 	return not there
-end
-
--- `seen` absorbs the notification, since the life it tells of waits here.
-local function move_aside(prefix, member, score, record, us)
-	local birth = record_head(record)
-	local aside = 'e:' .. int(birth or us) .. string.sub(member, 2)
-	redis.call('ZADD', prefix .. ':due', score, aside)
-	redis.call('HSET', prefix .. ':rec', aside, record or record_pack(us, 0, ''))
-	redis.call('ZADD', prefix .. ':seen', int(math.floor(us / 1000)), member)
 end
 
 local function lapse_setex(keys, argv)

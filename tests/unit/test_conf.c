@@ -166,7 +166,7 @@ START_TEST(every_option_is_taken)
 	     "[route one]\npattern = a:*\npattern = b:*:c\ntopic = t\nkey = {1}\n"
 	     "register = none\nvalue = none\ninferred = drop\nmode = raw\n"
 	     "content_type = application/json; charset=utf-8\ntype = com.example.x\n"
-	     "database = 3\n");
+	     "database = 3\nmax_value = 1k\nevicted = emit\nrefresh = yes\n");
 	ck_assert_good();
 	ck_assert_str_eq(told(), "");
 	ck_assert_int_eq(conf->database, 5);
@@ -189,6 +189,9 @@ START_TEST(every_option_is_taken)
 	ck_assert(!r->copy && r->one_db);
 	ck_assert_uint_eq(r->db, 3);
 	ck_assert_int_eq(r->inferred, ROUTE_DROP);
+	ck_assert_uint_eq(r->max_value, 1024);
+	ck_assert_int_eq(r->evicted, ROUTE_EVICTED_EMIT);
+	ck_assert(r->refresh);
 	ck_assert_int_eq(r->mode, ROUTE_RAW);
 	ck_assert_text(r->content_type, "application/json; charset=utf-8");
 	ck_assert_text(r->type, "com.example.x");
@@ -206,6 +209,9 @@ START_TEST(a_route_has_defaults)
 	ck_assert(r->copy && !r->one_db);
 	ck_assert_text(r->key, "{key}");
 	ck_assert_int_eq(r->inferred, ROUTE_EMIT);
+	ck_assert_uint_eq(r->max_value, 65536);
+	ck_assert_int_eq(r->evicted, ROUTE_EVICTED_DROP);
+	ck_assert(!r->refresh);
 	ck_assert_int_eq(r->mode, ROUTE_BINARY);
 }
 END_TEST
@@ -333,10 +339,8 @@ static const struct {
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = ..\n", "lapsed.conf:5: topic: \"..\" is not a "
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
-	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = app, events\n",
-	  "lapsed.conf:6: register: events comes with a later version; use app, none\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = scan\n",
-	  "lapsed.conf:6: register: scan comes with a later version; use app, none\n" },
+	  "lapsed.conf:6: register: scan comes with a later version; use app, events, none\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = ap\n",
 	  "lapsed.conf:6: register: \"ap\" is none of none, app, events, scan\n" },
 	/* the file itself */

@@ -44,13 +44,17 @@ END_TEST
 START_TEST(flags_are_a_set)
 {
 	static const struct {
-		const char *flags, *missing;
+		const char *flags, *needed, *missing;
 	} cases[] = {
-		{ "", "Ex" }, { "Ex", "" }, { "xE", "" }, { "AKE", "" }, { "KEA", "" },
-		{ "x", "E" }, { "E", "x" }, { "Kx", "E" }, { "KA", "E" }, { "Eg", "x" },
+		{ "", "Ex", "Ex" }, { "Ex", "Ex", "" }, { "xE", "Ex", "" },
+		{ "AKE", "Ex", "" }, { "KEA", "Ex", "" }, { "x", "Ex", "E" },
+		{ "E", "Ex", "x" }, { "Kx", "Ex", "E" }, { "KA", "Ex", "E" },
+		{ "xE", "Exg$e", "g$e" }, { "AE", "Exg$e", "" }, { "A", "Exg$e", "E" },
 	};
+	char missing[16];
 
-	ck_assert_str_eq(server_notify_missing(bytes_str(cases[_i].flags)), cases[_i].missing);
+	server_notify_missing(bytes_str(cases[_i].flags), cases[_i].needed, missing);
+	ck_assert_str_eq(missing, cases[_i].missing);
 }
 END_TEST
 
@@ -91,7 +95,7 @@ int main(void)
 
 	tcase_add_test(tests, info_tells_version_and_mode);
 	tcase_add_test(tests, an_odd_info_tells_nothing);
-	tcase_add_loop_test(tests, flags_are_a_set, 0, 10);
+	tcase_add_loop_test(tests, flags_are_a_set, 0, 12);
 	tcase_add_test(tests, a_keyevent_channel_is_taken_apart);
 	tcase_add_loop_test(tests, another_channel_is_none, 0, COUNT_OF(not_keyevents));
 	return unit_main("server", tests);

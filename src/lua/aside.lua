@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- aside - a life of a watched key that is over, out of the way of the next one.
+-- Needs common and record.
+
+-- `seen` absorbs the notification, since the life it tells of waits here.
+local function move_aside(prefix, member, score, record, us)
+	local birth = record_head(record)
+	local aside = 'e:' .. int(birth or us) .. string.sub(member, 2)
+	redis.call('ZADD', prefix .. ':due', score, aside)
+	redis.call('HSET', prefix .. ':rec', aside, record or record_pack(us, 0, ''))
+	redis.call('ZADD', prefix .. ':seen', int(math.floor(us / 1000)), member)
+end

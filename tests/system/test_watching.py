@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/watching.md: what an untouched application does, and what comes of it."""
+
+from collections import Counter
+
+import pytest
+
+from limits import until
+
+FLAGS = "Exg$e"
+ROUTE = {"pattern": "order:*", "register": "events"}
+
+
+@pytest.fixture(params=[1, 3])
+def watching(world, request):
+    """A world in which so many instances watch; a call starts them."""
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+
+    def start(**options):
+        running = [world.lapsed(routes={"orders": {**ROUTE, **options}})
+                   for _ in range(request.param)]
+        for instance in running:
+            instance.wait("redis.subscribed")
+        return running
+    world.watch = start
+    return world
+
+
+def due(world):
+    return world.client.zrange("lapse:{0}:due", 0, -1)
+
+
+def registered(world, *keys):
+    members = {b"k:0:" + key.encode() for key in keys}
+    until(lambda: members <= set(due(world)), f"{members} to be registered")
+
+
+def unregistered(world):
+    until(lambda: due(world) == [], "the shadow to be empty")
+
+
+def score(world, key):
+    return world.client.zscore("lapse:{0}:due", "k:0:" + key)
+
+
+def settled(world, count):
+    """Exactly so many records, and each with its due time in the past."""
+    records = world.records(count)
+    assert not world.ledger.duplicates()
+    return records
+
+
+def test_set_with_a_ttl(watching):
+    watching.watch()
+    pipe = watching.client.pipeline()
+    for i in range(200):
+        pipe.set(f"order:{i}", f"v{i}", px=500)
+    pipe.execute()
+    records = settled(watching, 200)
+    assert Counter((r.key, r.value) for r in records) == {
+        (b"order:%d" % i, b"v%d" % i): 1 for i in range(200)}
+    assert {r.headers["ce_lapsecertainty"] for r in records} <= {b"heard", b"found"}
+
+
+def test_expire_on_a_key_that_is_there(watching):
+    watching.watch()
+    watching.client.rpush("order:1", "a", "b")
+    watching.client.pexpire("order:1", 300)
+    (record,) = settled(watching, 1)
+    assert (record.value, record.headers["content-type"]) == (b'["a","b"]', b"application/json")
+
+
+def set_and_registered(world, key="order:1", value="v", px=600):
+    world.client.set(key, value, px=px)
+    registered(world, key)
+
+
+def test_expire_later(watching):
+    watching.watch()
+    set_and_registered(watching)
+    watching.client.pexpire("order:1", 1200)
+    later = watching.now() + 1100
+    (record,) = settled(watching, 1)
+    assert record.due >= later and record.value == b"v"
+
+
+def test_expire_earlier(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.pexpire("order:1", 300)
+    (record,) = settled(watching, 1)
+    assert record.due < watching.now() and record.value == b"v"
+
+
+def test_persist(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.persist("order:1")
+    unregistered(watching)
+    settled(watching, 0)
+
+
+@pytest.mark.parametrize("command", ["DEL", "UNLINK", "GETDEL"])
+def test_deleted(watching, command):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.execute_command(command, "order:1")
+    unregistered(watching)
+    settled(watching, 0)
+
+
+def test_set_again(watching):
+    watching.watch()
+    set_and_registered(watching, value="one", px=60000)
+    watching.client.set("order:1", "two", px=400)
+    (record,) = settled(watching, 1)
+    assert record.value == b"two"
+
+
+def test_set_without_a_ttl(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.set("order:1", "w")
+    unregistered(watching)
+    settled(watching, 0)
+
+
+def test_rename(watching):
+    watching.watch()
+    set_and_registered(watching, px=600)
+    watching.client.rename("order:1", "order:2")
+    (record,) = settled(watching, 1)
+    assert (record.key, record.value) == (b"order:2", b"v")
+
+
+def test_renamed_out_of_the_route(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.rename("order:1", "elsewhere")
+    unregistered(watching)
+    settled(watching, 0)
+
+
+def test_expired_and_set_again_at_once(watching):
+    watching.watch()
+    for i in range(20):
+        watching.client.set(f"order:{i}", "one", px=300)
+    registered(watching, *[f"order:{i}" for i in range(20)])
+    # The notification goes out with the SET that finds the key overdue, or before.
+    watching.client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+    end = watching.now() + 300
+    for i in range(20):
+        until(lambda: watching.now() > end, "them to be over", pause=0.0002)
+        watching.client.set(f"order:{i}", "two", px=300)
+    records = settled(watching, 40)
+    assert Counter((r.key, r.value) for r in records) == {
+        (b"order:%d" % i, value): 1 for i in range(20) for value in (b"one", b"two")}
+
+
+def test_expire_in_the_past(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    watching.client.expire("order:1", 0)
+    unregistered(watching)
+    settled(watching, 0)
+
+
+def evict(world):
+    world.client.config_set("maxmemory-policy", "volatile-random")
+    world.client.config_set("maxmemory", 1)
+    until(lambda: _refused_or_gone(world), "an eviction")
+    world.client.config_set("maxmemory", 0)
+
+
+def _refused_or_gone(world):
+    try:
+        world.client.set("other", "v")
+    except Exception:
+        pass
+    return not world.client.exists("order:1")
+
+
+@pytest.mark.parametrize("policy", ["emit", "drop"])
+def test_evicted(watching, policy):
+    running = watching.watch(evicted=policy)
+    set_and_registered(watching, px=60000)
+    evict(watching)
+    unregistered(watching)
+    records = settled(watching, 1 if policy == "emit" else 0)
+    assert [r.headers["ce_type"] for r in records] == [b"io.lapsed.evicted"] * len(records)
+    if policy == "drop":
+        until(lambda: any(i.find("watch.evicted") for i in running), "the warning")
+
+
+@pytest.mark.parametrize("policy", ["emit", "drop"])
+def test_flushdb(world, policy):
+    """Nobody tells of it: inferred."""
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    world.lapsed(redis={"databases": "3"}, routes={
+        "orders": {**ROUTE, "inferred": policy}}).wait("redis.subscribed")
+    client = world.redis.client(db=3)
+    client.set("order:1", "v", px=400)
+    until(lambda: due(world), "it to be registered")
+    client.flushdb()
+    records = settled(world, 1 if policy == "emit" else 0)
+    assert [r.headers["ce_lapsecertainty"] for r in records] == [b"inferred"] * len(records)
+
+
+@pytest.mark.parametrize("refresh,value", [("no", b"one"), ("yes", b"onetwo")])
+def test_written_to_while_the_ttl_stays(watching, refresh, value):
+    watching.client.config_set("notify-keyspace-events", "AE")
+    watching.watch(refresh=refresh)
+    set_and_registered(watching, value="one", px=600)
+    watching.client.append("order:1", "two")
+    (record,) = settled(watching, 1)
+    assert record.value == value
+
+
+def test_a_value_over_the_limit(watching):
+    watching.watch(max_value=100)
+    watching.client.set("order:1", "x" * 101, px=300)
+    (record,) = settled(watching, 1)
+    assert (record.value, record.headers["ce_lapsevalue"]) == (b"", b"too-large")
+
+
+def test_names_of_all_kinds(watching):
+    names = [b"order:a b", b"order:*?[x]", b"order:\0\n\xff", b"order:", b"order:" + b"n" * 1018]
+    watching.watch()
+    for name in names:
+        watching.client.set(name, name, px=300)
+    records = settled(watching, len(names))
+    assert {r.key: r.value for r in records} == {name: name for name in names}
+
+
+def test_a_name_that_is_too_long(watching):
+    running = watching.watch()
+    for _ in range(2):
+        watching.client.set("order:" + "n" * 100000, "v", px=300)
+    for instance in running:
+        instance.wait("watch.name")
+    set_and_registered(watching, px=300)
+    settled(watching, 1)
+
+
+def test_a_string_that_becomes_a_hash(watching):
+    watching.watch()
+    set_and_registered(watching, px=60000)
+    pipe = watching.client.pipeline()
+    pipe.delete("order:1").hset("order:1", "f", "v").pexpire("order:1", 300)
+    pipe.execute()
+    (record,) = settled(watching, 1)
+    assert record.value == b'{"f":"v"}'
+
+
+def test_a_very_short_life(watching):
+    watching.watch()
+    for i in range(50):
+        watching.client.set(f"order:{i}", "v", px=1)
+    records = settled(watching, 50)
+    assert {r.key for r in records} == {b"order:%d" % i for i in range(50)}
+
+
+def test_two_databases(world):
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    for _ in range(2):
+        world.lapsed(redis={"databases": "0,3"}, routes={
+            "orders": {**ROUTE, "key": "{db}"}}).wait("redis.subscribed")
+    for db in 0, 3, 5:
+        world.redis.client(db=db).set("order:1", f"in {db}", px=300)
+    records = settled(world, 2)
+    assert {r.key: r.value for r in records} == {b"0": b"in 0", b"3": b"in 3"}
+
+
+def test_all_databases(world):
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    world.lapsed(redis={"databases": "*"}, routes={
+        "orders": {**ROUTE, "key": "{db}"}}).wait("redis.subscribed")
+    for db in 0, 5:
+        world.redis.client(db=db).set("order:1", f"in {db}", px=300)
+    records = settled(world, 2)
+    assert {r.key: r.value for r in records} == {b"0": b"in 0", b"5": b"in 5"}
+
+
+def test_an_instance_that_was_heard_alone_dies(world):
+    """The first in rank is stopped: the second registers after the grace."""
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    one, two = [world.lapsed(lapsed={"lease": "3s"}, routes={"orders": ROUTE}) for _ in range(2)]
+    for instance in one, two:
+        instance.wait("redis.subscribed")
+    set_and_registered(world, px=400)
+    settled(world, 1)
+    one.pause()
+    world.client.set("order:2", "v", px=2500)
+    registered(world, "order:2")
+    world.records(2)
