@@ -118,6 +118,7 @@ enum status cli_setex(struct cli *cli);
 enum status cli_show(struct cli *cli);
 enum status cli_stats(struct cli *cli);
 enum status cli_completion(struct cli *cli);
+enum status cli_watch(struct cli *cli);
 enum status cli_version(struct cli *cli);
 
 /* How a verb is used, in one line. */

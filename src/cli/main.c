@@ -53,6 +53,11 @@ static const struct option list_options[] = {
 	{ NULL }
 };
 
+static const struct option watch_options[] = {
+	{ "count", "N", "stop after so many records" },
+	{ NULL }
+};
+
 static const struct option import_options[] = {
 	{ "topic", "TOPIC", "the Kafka topic" },
 	{ "unit", "UNIT", "what scores are: s or ms since 1970; the first score tells" },
@@ -146,6 +151,13 @@ static const struct verb verbs[] = {
 	  "lapsed does the same by itself, slowly. Not for while keys are being restored one "
 	  "by one.",
 	  fsck_options, cli_fsck },
+	{ "watch", "TOPIC", 0, ARGS_ANY, "[TOPIC...] [--count N]",
+	  "follow topics in Kafka, and show live what falls due",
+	  "Follows the topics of the routes in -c FILE, or those that are named, from now on, "
+	  "and shows each record: when it was due, how late it was sent, attempt, trigger, "
+	  "topic and id. Kafka is the one of FILE or of LAPSED_KAFKA_BOOTSTRAP_SERVERS; Redis "
+	  "is not needed. No consumer group is used.",
+	  watch_options, cli_watch },
 	{ "import zset", "KEY", 1, 1, "KEY --topic TOPIC [--payload-from KEY] [--yes] [...]",
 	  "make events of a sorted set that was polled until now",
 	  "Makes an event of every member of a sorted set: due at its score, with the member "

@@ -17,6 +17,7 @@ VERBS = {
     "list": "limit due-before",
     "stats": "",
     "fsck": "repair",
+    "watch": "count",
     "import zset": "topic unit id-prefix payload-from remove yes",
     "dead list": "topic reason limit summary",
     "dead show": "",
