@@ -24,6 +24,7 @@ class Faulty(Lapsed):
         self.env = {}
         self.limits = {}
         self.stderr = None
+        self.faults = 0         # kills and stops
 
     def start(self, joined=True):
         assert self.process is None, "is running"
@@ -51,6 +52,15 @@ class Faulty(Lapsed):
     def fallen(self, limit=15):
         """Once its failure point has killed it."""
         assert self.ended(limit) == -signal.SIGKILL, self.tail()
+        self.faults += 1
+
+    def kill(self):
+        self.faults += 1
+        return super().kill()
+
+    def pause(self):
+        self.faults += 1
+        super().pause()
 
     def is_stopped(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
@@ -59,6 +69,7 @@ class Faulty(Lapsed):
     def halted(self, limit=15):
         """Once its failure point has stopped it."""
         until(self.is_stopped, f"{self.config.stem} to stop\n{self.tail()}", limit)
+        self.faults += 1
 
     # -- what it says of itself
 

@@ -37,15 +37,17 @@ class Round:
         self.doomed = {}            # instance -> when it dies at the latest
 
     def arm(self, instance):
-        """Half of them die at a failure point, if they get there in time."""
+        """Most of them die at a failure point, if they get there in time."""
         point = self.chance.choice(POINTS)
         n = self.chance.choice((1, 1, 2, 3, 5, 10))
         if point.startswith(("produce", "report")):
             n *= self.chance.choice((1, 5, 20))
-        if self.chance.random() < 0.6:
+        patience = 0.03, 0.8
+        if self.chance.random() < 0.7:
             instance.failpoint = f"{point}:{n}:kill"
+            patience = 0.5, 3.0
         instance.point = point
-        self.doomed[instance] = time.monotonic() + self.chance.uniform(0.03, 0.8)
+        self.doomed[instance] = time.monotonic() + self.chance.uniform(*patience)
         instance.start(joined=False)
 
     def bury(self, instance, where):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A world whose wires go through proxies, and the judgement at the end."""
 
+import contextlib
 import time
+import uuid
 
 from faulty import Faulty
-from kafka.broker import Broker
+from kafka.broker import Broker, Cluster, _free_port, wait_for
 from limits import until
 from load import Load
 from proxy import Proxy
@@ -29,7 +31,7 @@ class ProxiedBroker(Broker):
     def _choose_ports(self):
         super()._choose_ports()
         broker, controller = self._ports
-        inner = self.inner_port((broker, controller))
+        inner = _free_port((broker, controller))
         self.proxy.target = "127.0.0.1", inner
         self.settings.update({
             "listeners": f"PLAINTEXT://127.0.0.1:{broker},PROXIED://127.0.0.1:{inner},"
@@ -41,14 +43,82 @@ class ProxiedBroker(Broker):
             "inter.broker.listener.name": "PLAINTEXT",
         })
 
-    @staticmethod
-    def inner_port(taken):
-        from kafka.broker import _free_port
-        return _free_port(taken)
+    def pause(self):
+        self.proxy.faults += 1
+        super().pause()
+
+    def _end(self, number):
+        self.proxy.faults += self.process is not None
+        super()._end(number)
 
     def close(self):
         super().close()
         self.proxy.close()
+
+
+class Member(Broker):
+    """One of several brokers; the first one is the controller as well."""
+
+    def __init__(self, number, first=None):
+        super().__init__()
+        self.number = number
+        self.first = first or self
+        self.cluster_id = self.first.cluster_id
+
+    def _choose_ports(self):
+        super()._choose_ports()
+        quorum = f"1@127.0.0.1:{self.first._ports[1]}"
+        self.settings.update({"node.id": str(self.number), "controller.quorum.voters": quorum,
+                              "controlled.shutdown.enable": "true",
+                              "replica.lag.time.max.ms": "2000"})
+        if self.first is not self:
+            self.settings.update({"process.roles": "broker",
+                                  "listeners": f"PLAINTEXT://{self.bootstrap}"})
+
+    def _answers(self):
+        with contextlib.suppress(Exception):
+            return self.number in self.admin().list_topics(timeout=1).brokers
+
+    def _ready(self):
+        assert self.process.poll() is None, self.log()
+        return self._answers()
+
+
+class Trio(Cluster):
+    """Three brokers; the second and the third may fall."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.members = []
+
+    def __enter__(self):
+        for number in (1, 2, 3):
+            member = Member(number, self.members[0] if self.members else None)
+            self.members.append(member)
+            member.start()
+        self.bootstrap = ",".join(m.bootstrap for m in self.members)
+        return self
+
+    def __exit__(self, *_):
+        for member in reversed(self.members):
+            member.close()
+
+    def new_topic(self):
+        """Two copies on the second and the third."""
+        from confluent_kafka.admin import NewTopic
+        name = f"t-{uuid.uuid4().hex[:12]}"
+        topic = NewTopic(name, num_partitions=1, replica_assignment=[[2, 3]],
+                         config={"message.timestamp.type": "LogAppendTime"})
+        admin = self.admin()
+        admin.create_topics([topic], operation_timeout=30)[name].result()
+        wait_for(lambda: self._has_leaders(admin, name), 30, f"leaders of {name}")
+        return name
+
+    def leader(self, topic):
+        """The member that leads it, as the first one sees it."""
+        admin = self.members[0].admin()
+        found = admin.list_topics(topic, timeout=10).topics[topic]
+        return next((m for m in self.members if m.number == found.partitions[0].leader), None)
 
 
 class Place(World):
@@ -60,6 +130,9 @@ class Place(World):
         super().__init__(kafka, folder)
         self.bus = kafka.proxy
         self.link = None
+        self.figures = {}       # of the summary, when it has ended
+        self.missing = 0        # what Redis itself has lost
+        self._faults = self.bus.faults
 
     def __enter__(self):
         self.bus.heal()
@@ -69,6 +142,7 @@ class Place(World):
         self.bus.heal()
         self.link.heal()
         try:
+            self.sum_up()
             super().__exit__(*args)
         finally:
             self.link.close()
@@ -81,11 +155,17 @@ class Place(World):
             self.link = Proxy(Redis, server.socket)
         return server
 
+    def use_cluster(self, kafka, topic):
+        """Another one than all tests share, without a proxy."""
+        self.kafka = kafka
+        self.topic = topic
+        self.topics = [topic]
+
     def sections(self, routes=None, lapsed=None, redis=None, kafka=None):
         return super().sections(
             ROUTES if routes is None else routes, {**QUICK, **(lapsed or {})},
             {"url": f"redis://127.0.0.1:{self.link.port}", **(redis or {})},
-            {"bootstrap.servers": self.kafka.proxied, **(kafka or {})})
+            {"bootstrap.servers": getattr(self.kafka, "proxied", ""), **(kafka or {})})
 
     def instance(self, name=None, **sections):
         name = name or f"lapsed{len(self.instances)}"
@@ -108,10 +188,26 @@ class Place(World):
         self.drained(limit)
         ledger.finish(limit)
         arrived = set(ledger.ids())
+        self.missing += len(set(load.stored) - arrived)
         ledger.check([i for i in load.stored if i not in forgotten or i in arrived],
                      duplicates=True, maybe=load.unsure)
         self.explain(ledger, len(forgotten))
         return ledger
+
+    def sum_up(self):
+        """What was done here and what came of it."""
+        faults = self.bus.faults - self._faults + self.link.faults
+        ids = self._ledger.ids() if self._ledger else {}
+        records = self._ledger.records if self._ledger else []
+        self.figures = {
+            "faults": max(1, faults + sum(i.faults for i in self.instances)),
+            "events": len(ids), "redis lost": self.missing,
+            "twice": sum(ids.values()) - len(ids),
+            "adopted": sum(i.adopted() for i in self.instances),
+            "maybe": sum(i.total("possible_duplicates") for i in self.instances),
+            "gone": sum(i.total("forgotten") for i in self.instances),
+            "latest": max((r.time - r.due for r in records), default=0),
+        }
 
     def explain(self, ledger, forgotten=0):
         for instance in self.instances:

@@ -29,6 +29,7 @@ class Proxy:
     passed      how many requests of each name, and replies (`claim.reply`), came
     lost        the names of those that were lost
     swallowed   how many published messages were
+    faults      how many there were in all
     """
 
     def __init__(self, wire, target):
@@ -41,6 +42,7 @@ class Proxy:
         self.only = b""             # channels that contain this
         self.passed = {}
         self.swallowed = 0
+        self.faults = 0
         self.lost = []
         self._random = random.Random(1)
         self._to_lose = []
@@ -70,14 +72,17 @@ class Proxy:
 
     def cut(self):
         """Both sides of all connections get a reset."""
+        self.faults += 1
         self._run(self._each(Link.reset))
 
     def refuse(self, yes=True):
         """New connections are closed at once; those that are there stay."""
+        self.faults += yes
         self._refusing = yes
 
     def hold(self):
         """Nothing goes through, as when packets are dropped; new ones hang as well."""
+        self.faults += 1
         self._run(self._set_flow(False))
 
     def let_go(self):
@@ -86,6 +91,7 @@ class Proxy:
 
     def half_open(self):
         """The server's side is gone, and the client is not told, nor answered."""
+        self.faults += 1
         self._run(self._each(Link.forget))
 
     def lose(self, name, times=1):
@@ -159,6 +165,7 @@ class Proxy:
                 one[1] -= 1
                 if one[1] == 0:
                     self._at.remove(one)
+                    self.faults += 1
                     await self._loop.run_in_executor(None, one[2])
 
     def losing(self, name):
@@ -166,6 +173,7 @@ class Proxy:
             return False
         self._to_lose.remove(name)
         self.lost.append(name)
+        self.faults += 1
         return True
 
     def verdict(self, name, message):
@@ -175,7 +183,9 @@ class Proxy:
         if name == "push" and self.only in resp_words(message, 3)[1]:
             if self._random.random() >= self.share:
                 self.swallowed += 1
+                self.faults += 1
                 return 0
+            self.faults += self.copies - 1
             return self.copies
         return 1
 
