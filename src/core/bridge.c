@@ -1236,6 +1236,9 @@ usec_t bridge_deadline(const struct bridge *b, usec_t now)
 		return at <= now ? USEC_NEVER : at;
 	if (b->read_owed || b->full || b->stage != STAGE_RUN)
 		at = at <= now ? USEC_NEVER : at;
+	/* A topic that is to be tried waits for Redis as all else does. */
+	if (at <= now && at < b->hold_until)
+		at = b->hold_until;
 	t = ask_deadline(b, now);
 	if (t < b->hold_until)
 		t = b->hold_until;

@@ -491,6 +491,34 @@ START_TEST(what_redis_refuses_to_read_keeps_nobody_waiting)
 }
 END_TEST
 
+/* Whatever is asked is refused, and the loop sleeps between two tries all the same. */
+START_TEST(a_topic_to_be_tried_waits_for_a_redis_that_refuses)
+{
+	const unsigned slot = 0;
+	const usec_t left = TERM;
+	const struct ask *ask;
+	unsigned fetches = 0;
+
+	bring(start(), 1, -1);
+	report_all(VERDICT_NO_TOPIC);
+	bridge_settled(bridge, expect(ASK_SETTLE)->batch, false, now);
+	for (int i = 0; i < 40; i++) {
+		while ((ask = bridge_ask(bridge, now))) {
+			fetches += ask->kind == ASK_FETCH;
+			if (ask->kind == ASK_RENEW)
+				bridge_renewed(bridge, ask->life, REDIS + now, &slot, &left, 1, NULL, 0,
+					       now);
+			else
+				bridge_refused(bridge, ask->kind, ask->life, ask->batch,
+					       REFUSAL_LATER, now);
+		}
+		ck_assert_int_gt(bridge_deadline(bridge, now), now);
+		now = bridge_deadline(bridge, now);
+	}
+	ck_assert_uint_ge(fetches, 3);
+}
+END_TEST
+
 START_TEST(draining_it_settles_and_leaves)
 {
 	bring(start(), 1, DUE);
@@ -749,6 +777,7 @@ int main(void)
 	tcase_add_test(tests, a_heard_key_goes_with_the_claim_until_it_is_answered);
 	tcase_add_test(tests, a_redis_that_refuses_is_left_alone_for_a_while);
 	tcase_add_test(tests, what_redis_refuses_to_read_keeps_nobody_waiting);
+	tcase_add_test(tests, a_topic_to_be_tried_waits_for_a_redis_that_refuses);
 	tcase_add_test(tests, draining_it_settles_and_leaves);
 	tcase_add_test(tests, giving_up_it_settles_what_was_delivered_and_leaves_the_rest);
 	tcase_add_test(tests, giving_up_an_untouched_batch_stays_as_it_is);
