@@ -43,7 +43,7 @@ def sh(world):
 
 
 def test_every_recipe_is_tested():
-    assert set(BLOCKS) == set(ARRIVES) | {"once", "listener", "import"}
+    assert set(BLOCKS) == set(ARRIVES) | {"once", "listener", "import", "retry", "pool"}
     assert {t for text in BLOCKS.values() for t in re.findall(r"--topic (\S+)", text)} == TOPICS
 
 
@@ -84,3 +84,40 @@ def test_the_import(world, sh):
     assert said[0] == "would import 2 of 2 entries, 0 would be skipped"
     world.lapsed()
     assert {r.subject: r.value for r in world.records(3)} == {"a": b"a", "b": b"b", "c": b"body"}
+
+
+def job(world, sh, name):
+    """Stored as the recipe does; its record."""
+    if world.redis.version < (7, 0):
+        pytest.skip("functions came with Redis 7.0")
+    sh("lapse install")
+    world.lapsed()
+    sh(re.sub(r" (calls|jobs) ''", f" {world.topic} ''", BLOCKS[name]))
+    world.ledger.wait(1)
+    return world.ledger.records[0]
+
+
+def call(sh, function, *args):
+    return sh(f"redis-cli FCALL lapse_{function} 1 'lapse:{{0}}' " + " ".join(f"'{a}'" for a in args))
+
+
+def test_the_retry(world, sh):
+    first = job(world, sh, "retry")
+    assert call(sh, "fail", first.id.decode(), "busy")[0] == "retry"
+    shown = world.show("call-7")
+    assert 0 < int(shown[b"due"]) - world.now() <= 1500
+    sh("lapse reschedule call-7 --in 0")
+    world.ledger.wait(2)
+    second = world.ledger.records[1]
+    assert second.value == first.value and second.headers["ce_lapseattempt"] == b"2"
+    assert "LAPSE_STALE" in call(sh, "finish", first.id.decode())[0]
+    assert call(sh, "finish", second.id.decode())[0] == "finished"
+    world.drained()
+
+
+def test_the_pool(world, sh):
+    record = job(world, sh, "pool")
+    assert record.value == b'{"image":9}'
+    call(sh, "touch", record.id.decode(), "+60000")
+    assert call(sh, "finish", record.id.decode())[0] == "finished"
+    world.drained()
