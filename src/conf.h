@@ -54,6 +54,8 @@ struct conf {
 	int64_t lease_ms;
 	int64_t grace_ms;
 	int64_t sweep_interval_ms;
+	int64_t rescan_ms;		/* 0: only after a gap */
+	int64_t scan_rate;		/* keys a second */
 	int64_t stop_timeout_ms;
 	int role;			/* enum conf_role */
 	int64_t park_min_ms;		/* first retry of a parked topic */

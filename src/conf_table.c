@@ -88,13 +88,6 @@ static bool check_pattern(const char *value, struct err *e)
 	return glob_check(bytes_str(value), e);
 }
 
-static bool check_registers(const char *value, struct err *e)
-{
-	if (strcmp(value, "scan") == 0)
-		return err_set(e, "%s comes with a later version; use app, events, none", value);
-	return true;
-}
-
 /* In front of `://`, as brokers write their addresses, it may have a protocol. */
 static bool check_protocol(struct bytes protocol, struct err *e)
 {
@@ -197,6 +190,12 @@ const struct conf_option conf_options[] = {
 	{ SECTION_LAPSED, "grace", KIND_DURATION, GLOBAL(grace_ms), "50ms",
 	  0, MINUTE, OPTION_RELOAD, NULL, NULL,
 	  "how long the next instance waits before it does the work of the first" },
+	{ SECTION_LAPSED, "rescan", KIND_DURATION, GLOBAL(rescan_ms), "1h",
+	  0, 7 * 24 * HOUR, OPTION_RELOAD, NULL, NULL,
+	  "how often register = scan goes through the keyspace; 0: only after a gap" },
+	{ SECTION_LAPSED, "scan_rate", KIND_NUMBER, GLOBAL(scan_rate), "10000",
+	  100, 10000000, OPTION_RELOAD, NULL, NULL,
+	  "keys a second that it looks at" },
 	{ SECTION_LAPSED, "sweep_interval", KIND_DURATION, GLOBAL(sweep_interval_ms), "30s",
 	  SECOND, HOUR, OPTION_RELOAD, NULL, NULL,
 	  "the pause between looks for what nobody announced" },
@@ -262,7 +261,7 @@ const struct conf_option conf_options[] = {
 	  1, GLOB_MAX, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_pattern,
 	  "the watched keys, as in Redis' KEYS; may be given several times" },
 	{ SECTION_ROUTE, "register", KIND_BITS, ROUTE(registers), "app,none",
-	  0, 0, OPTION_RELOAD, registers, check_registers,
+	  0, 0, OPTION_RELOAD, registers, NULL,
 	  "how lapsed learns of a key's time to live" },
 	{ SECTION_ROUTE, "database", KIND_NUMBER, ROUTE(database), NULL,
 	  0, RECORD_DB_MAX, OPTION_RELOAD, NULL, NULL,

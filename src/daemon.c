@@ -470,6 +470,9 @@ static struct bridge_conf bridge_conf(const struct conf *c)
 		.dead_topic = bytes_str(c->dead_topic),
 		.max_dead = (size_t)c->max_dead,
 		.drop_dead = c->drop_dead,
+		.scan_rate = (unsigned)c->scan_rate,
+		.rescan = c->rescan_ms * USEC_PER_MSEC,
+		.dbs = c->databases.db, .n_dbs = c->databases.all ? 0 : c->databases.n,
 	};
 }
 

@@ -18,7 +18,8 @@ static const char *const script_names[] = {
 	[ASK_JOIN] = "join", [ASK_RENEW] = "renew", [ASK_LEAVE] = "leave",
 	[ASK_CLAIM] = "claim", [ASK_ADOPT] = "adopt", [ASK_FETCH] = "claim",
 	[ASK_SETTLE] = "settle", [ASK_FORGET] = "forget",
-	[ASK_WALK] = "walk", [ASK_REGISTER] = "register",
+	[ASK_WALK] = "walk", [ASK_SCAN] = "scan",
+	[ASK_REGISTER] = "register",
 };
 
 #define KINDS	(sizeof script_names / sizeof script_names[0])
@@ -309,10 +310,20 @@ static void args_register(struct calls *c, const struct register_ask *ask)
 	}
 }
 
+static void args_scan(struct calls *c, const struct scan_step *step)
+{
+	arg_str(c, step->place);
+	arg_int(c, SCAN_COUNT);
+	arg_bytes(c, step->pattern);
+	for (size_t i = 0; i < step->n_dbs; i++)
+		arg_int(c, step->dbs[i]);
+}
+
 /* Those that need no fence: what they do depends on what they find alone. */
 static bool is_free(enum ask_kind kind)
 {
-	return kind == ASK_JOIN || kind == ASK_WALK || kind == ASK_REGISTER;
+	return kind == ASK_JOIN || kind == ASK_WALK || kind == ASK_SCAN ||
+	       kind == ASK_REGISTER;
 }
 
 static void args_of(struct calls *c, const struct ask *ask)
@@ -352,6 +363,9 @@ static void args_of(struct calls *c, const struct ask *ask)
 		break;
 	case ASK_WALK:
 		args_walk(c, ask->walk);
+		break;
+	case ASK_SCAN:
+		args_scan(c, ask->scan);
 		break;
 	case ASK_REGISTER:
 		args_register(c, ask->keys);
@@ -472,6 +486,21 @@ static void walked(struct calls *c, unsigned life, const redisReply *reply, usec
 	free(found);
 }
 
+static void scanned(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
+{
+	size_t n = reply->elements > 2 ? reply->elements - 2 : 0;
+	struct bytes *members = mem_alloc(n, sizeof *members);
+	const struct scan_answer a = {
+		.place = item(reply, 0), .looked = (uint64_t)item_int(reply, 1),
+		.members = members, .n = n,
+	};
+
+	for (size_t i = 0; i < n; i++)
+		members[i] = item(reply, 2 + i);
+	bridge_scanned(c->b, life, &a, now);
+	free(members);
+}
+
 static void registered(struct calls *c, unsigned life, const redisReply *reply, usec_t now)
 {
 	const struct register_answer a = {
@@ -533,6 +562,9 @@ static void answered(struct calls *c, const struct pending *p, const redisReply 
 		break;
 	case ASK_WALK:
 		walked(c, p->life, reply, now);
+		break;
+	case ASK_SCAN:
+		scanned(c, p->life, reply, now);
 		break;
 	case ASK_REGISTER:
 		registered(c, p->life, reply, now);

@@ -155,6 +155,26 @@ static void note_repaired(struct log *log, const struct note *n)
 	log_end(&l);
 }
 
+static void note_scan(struct log *log, const struct note *n)
+{
+	struct log_line l;
+
+	if (n->kind == NOTE_SCAN_BEGIN) {
+		log_begin(&l, log, LOG_SCAN_BEGIN,
+			  "going through the keyspace for keys that nothing was heard of, "
+			  "%lld keys a second", (long long)n->a);
+		log_int(&l, "keys_per_s", n->a);
+	} else {
+		log_begin(&l, log, LOG_SCAN_DONE,
+			  "went through the keyspace: of %lld keys %lld were to be registered",
+			  (long long)n->a, (long long)n->b);
+		log_int(&l, "keys", n->a);
+		log_int(&l, "entries", n->b);
+		log_int(&l, "took_ms", n->ms);
+	}
+	log_end(&l);
+}
+
 static void note_evicted(struct log *log, const struct note *n)
 {
 	struct log_line l;
@@ -206,6 +226,10 @@ void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 		break;
 	case NOTE_SWEPT:
 		note_gap(log, n, gap_ms);
+		break;
+	case NOTE_SCAN_BEGIN:
+	case NOTE_SCAN_DONE:
+		note_scan(log, n);
 		break;
 	case NOTE_EVICTED:
 		note_evicted(log, n);

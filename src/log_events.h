@@ -28,6 +28,8 @@
 	X(REDIS_SUBSCRIBE_REFUSED, "redis.subscribe_refused", ERROR, "the ACL refuses the subscription") \
 	X(SWEEP_REPAIRED, "sweep.repaired", WARN, "structures in Redis disagreed and were repaired") \
 	X(GAP_CLOSED, "gap.closed", INFO, "what was missed without a subscription was found") \
+	X(SCAN_BEGIN, "scan.begin", INFO, "a pass through the keyspace begins") \
+	X(SCAN_DONE, "scan.done", INFO, "a pass through the keyspace is done") \
 	X(WATCH_EVICTED, "watch.evicted", WARN, "Redis evicts watched keys, and they make no events") \
 	X(WATCH_NAME, "watch.name", WARN, "a watched key's name is too long to be forwarded") \
 	X(SLOT_JOINED, "slot.joined", INFO, "this instance holds a slot") \

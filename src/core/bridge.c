@@ -50,6 +50,8 @@ struct bridge {
 	struct heard *heard;
 	struct watch *watch;
 	struct register_ask registering;
+	struct scan scan;
+	bool first;			/* of all instances, when we last looked */
 	usec_t heard_since;
 	struct topics *topics;
 	struct batch *batches;
@@ -89,6 +91,16 @@ static struct topics_conf topics_conf(const struct bridge_conf *conf)
 	};
 }
 
+static struct scan_conf scan_conf(const struct bridge_conf *conf, const struct routes *routes)
+{
+	return (struct scan_conf){
+		.on = conf->sweeps && routes_registers(routes) & ROUTE_SCAN,
+		.rate = conf->scan_rate, .rescan = conf->rescan,
+		.dbs = conf->dbs, .n_dbs = conf->n_dbs,
+		.pattern = routes_scan_pattern(routes),
+	};
+}
+
 static void take_conf(struct bridge *b, const struct bridge_conf *conf)
 {
 	b->conf = *conf;
@@ -101,10 +113,12 @@ struct bridge *bridge_new(const struct bridge_conf *conf, const struct routes *r
 {
 	struct bridge *b = mem_alloc(1, sizeof *b);
 	struct topics_conf tc;
+	struct scan_conf sc = scan_conf(conf, routes);
 
 	take_conf(b, conf);
 	tc = topics_conf(&b->conf);
 	b->routes = routes;
+	scan_init(&b->scan, &sc, now);
 	b->ready_end = &b->ready;
 	b->heard = heard_new(HEARD_KEYS, HEARD_BYTES);
 	b->watch = watch_new(HINT_KEYS, HINT_BYTES);
@@ -138,9 +152,13 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 		      const struct routes *routes)
 {
 	struct topics_conf tc;
+	struct scan_conf sc = scan_conf(conf, routes);
 
 	take_conf(b, conf);
 	tc = topics_conf(&b->conf);
+	/* A new route may take keys that are there. */
+	scan_want(&b->scan, 0);
+	scan_configure(&b->scan, &sc, 0);
 	topics_configure(b->topics, &tc);
 	b->claims.grace = conf->grace;
 	b->claims.sweep_interval = conf->sweep_interval;
@@ -197,6 +215,7 @@ void bridge_subscribed(struct bridge *b, usec_t now)
 {
 	b->gap = true;
 	claims_sweep(&b->claims, now);
+	scan_want(&b->scan, now);
 }
 
 void bridge_heard_since(struct bridge *b, usec_t since)
@@ -402,6 +421,7 @@ static void abandon_all(struct bridge *b, usec_t now)
 		claims_lost(&b->claims, now);
 	walk_lost(&b->walk, now);
 	watch_lost(b->watch, now);
+	scan_lost(&b->scan, now);
 	b->counters.fenced++;
 	note_add(b, NOTE_FENCED, (int64_t)batches, (int64_t)entries);
 	lease_fenced(&b->lease, now);
@@ -637,6 +657,33 @@ static const struct ask *ask_register(struct bridge *b, usec_t now)
 	return &b->ask;
 }
 
+/* The first scans for all; who becomes it begins, since the one before may not
+ * have come to the end.  What was found before goes into the shadow first. */
+static bool scans(const struct bridge *b)
+{
+	return b->stage == STAGE_RUN && b->lease.rank == 0 &&
+	       watch_waiting(b->watch) < HINT_KEYS / 2;
+}
+
+static const struct ask *ask_scan(struct bridge *b, usec_t now)
+{
+	const struct scan_step *step;
+
+	if (b->lease.rank == 0 && !b->first)
+		scan_want(&b->scan, now);
+	b->first = b->lease.rank == 0;
+	if (watch_lossy(b->watch))
+		scan_want(&b->scan, now);
+	step = scans(b) ? scan_next(&b->scan, now) : NULL;
+	if (!step)
+		return NULL;
+	if (!*step->place)
+		note_add(b, NOTE_SCAN_BEGIN, b->conf.scan_rate, 0);
+	ask_about(b, ASK_SCAN, NULL);
+	b->ask.scan = step;
+	return &b->ask;
+}
+
 static const struct ask *ask_leave(struct bridge *b)
 {
 	if (b->stage == STAGE_RUN || b->batches || b->lease.state != LEASE_HELD)
@@ -666,6 +713,8 @@ const struct ask *bridge_ask(struct bridge *b, usec_t now)
 		ask = ask_bring(b, now);
 	if (!ask)
 		ask = ask_register(b, now);
+	if (!ask)
+		ask = ask_scan(b, now);
 	if (!ask)
 		ask = ask_walk(b, now);
 	return ask ? ask : ask_leave(b);
@@ -1034,6 +1083,36 @@ void bridge_registered(struct bridge *b, unsigned life, const struct register_an
 	watch_done(b->watch);
 }
 
+/* Whether it is of a route that asks for it, and there was room. */
+static bool scan_take(struct bridge *b, struct bytes member, usec_t now)
+{
+	const struct route *route = NULL;
+	struct member m;
+
+	if (member_parse(member, &m, NULL))
+		route = routes_match(b->routes, m.db, m.name, NULL);
+	return route && route->registers & ROUTE_SCAN &&
+	       watch_hear(b->watch, member, WATCH_FOUND, now);
+}
+
+void bridge_scanned(struct bridge *b, unsigned life, const struct scan_answer *a, usec_t now)
+{
+	size_t found = 0;
+	struct note *n;
+
+	if (life != b->lease.joins)
+		return;
+	for (size_t i = 0; i < a->n; i++)
+		found += scan_take(b, a->members[i], now);
+	b->counters.scanned += a->looked;
+	b->counters.scan_found += found;
+	if (!scan_answered(&b->scan, a, found, now))
+		return;
+	b->counters.scans++;
+	n = note_add(b, NOTE_SCAN_DONE, (int64_t)b->scan.looked, (int64_t)b->scan.found);
+	n->ms = (now - b->scan.begun) / USEC_PER_MSEC;
+}
+
 static void hold_off(struct bridge *b, usec_t now)
 {
 	b->hold = b->hold ? 2 * b->hold : HOLD_MIN;
@@ -1070,6 +1149,9 @@ static void call_failed(struct bridge *b, enum ask_kind kind, struct batch *batc
 	case ASK_WALK:
 		walk_lost(&b->walk, again);
 		break;
+	case ASK_SCAN:
+		scan_lost(&b->scan, again);
+		break;
 	case ASK_REGISTER:
 		watch_lost(b->watch, again);
 		break;
@@ -1101,7 +1183,8 @@ void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		return;
 	/* Nothing waits for a walk, and a right to it may be missing; memory may
 	 * be, to register more. */
-	if (why == REFUSAL_LATER && kind != ASK_WALK && kind != ASK_REGISTER)
+	if (why == REFUSAL_LATER && kind != ASK_WALK && kind != ASK_SCAN &&
+	    kind != ASK_REGISTER)
 		hold_off(b, now);
 	call_failed(b, kind, batch, b->hold_until > now ? b->hold_until : now);
 	if (why == REFUSAL_LATER && (kind == ASK_ADOPT || kind == ASK_FETCH))
@@ -1214,6 +1297,8 @@ static usec_t ask_deadline(const struct bridge *b, usec_t now)
 		return now;
 	if (walks(b) && walk_deadline(&b->walk) < at)
 		at = walk_deadline(&b->walk);
+	if (scans(b) && scan_deadline(&b->scan) < at)
+		at = scan_deadline(&b->scan);
 	t = watch_deadline(b->watch, gather_time(b));
 	if (b->stage == STAGE_RUN && t < at)
 		at = t;

@@ -31,6 +31,7 @@
 #include "core/lease.h"
 #include "core/register.h"
 #include "core/route.h"
+#include "core/scan.h"
 #include "core/topics.h"
 #include "core/walk.h"
 #include "core/when.h"
@@ -47,6 +48,10 @@ struct bridge_conf {
 	usec_t park_min, park_max;
 	struct bytes dead_topic;	/* of routes without one; empty: none */
 	size_t max_dead;	/* dead letters before we warn; 0: a default */
+	unsigned scan_rate;	/* keys a second */
+	usec_t rescan;		/* 0: only when something may have been missed */
+	const unsigned *dbs;	/* to be scanned; borrowed like the routes */
+	size_t n_dbs;		/* 0: all there are */
 	bool drop_dead;		/* beyond that the oldest are dropped */
 };
 
@@ -57,6 +62,7 @@ enum ask_kind {
 	ASK_CLAIM, ASK_ADOPT, ASK_FETCH,	/* bring a batch */
 	ASK_SETTLE, ASK_FORGET,			/* end a batch */
 	ASK_WALK,				/* look for what disagrees */
+	ASK_SCAN,				/* find keys that nothing was heard of */
 	ASK_REGISTER,				/* look at keys that may have changed */
 };
 
@@ -67,6 +73,7 @@ struct ask {
 	bool own;		/* of a renewal: tell our own open batches too */
 	struct batch *batch;	/* of those that bring or end one */
 	const struct walk_step *walk;	/* of a walk; until it is answered */
+	const struct scan_step *scan;	/* of a scan; until it is answered */
 	const struct register_ask *keys;	/* of a register; until it is answered */
 	size_t keep;		/* of a settle: so many dead letters; 0: all */
 	size_t limit, bytes;	/* of a claim */
@@ -118,6 +125,8 @@ enum note_kind {
 	NOTE_FREE,
 	NOTE_CLOCK,		/* a: Redis' clock went back by so many ms */
 	NOTE_SWEPT,		/* a: entries found by the first claim after a gap */
+	NOTE_SCAN_BEGIN,	/* a: keys a second */
+	NOTE_SCAN_DONE,		/* a: keys looked at, b: found; ms: how long it took */
 	NOTE_EVICTED,		/* a: watched keys that were evicted, and dropped */
 	NOTE_REPAIRED,		/* a: how many; text: name of the first; why: what it was */
 };
@@ -125,6 +134,7 @@ enum note_kind {
 struct note {
 	enum note_kind kind;
 	int64_t a, b;
+	int64_t ms;
 	char text[256];
 	char why[160];
 };
@@ -189,6 +199,8 @@ void bridge_walked(struct bridge *b, unsigned life, const struct walk_answer *an
 		   usec_t now);
 void bridge_registered(struct bridge *b, unsigned life, const struct register_answer *answer,
 		       usec_t now);
+void bridge_scanned(struct bridge *b, unsigned life, const struct scan_answer *answer,
+		    usec_t now);
 void bridge_refused(struct bridge *b, enum ask_kind kind, unsigned life,
 		    struct batch *batch, enum refusal why, usec_t now);
 

@@ -45,6 +45,9 @@
 	X(evicted_dropped, "watched keys that Redis evicted, dropped as the route asks") \
 	X(not_copied, "values left out, as too large or of an unknown type") \
 	X(names_too_long, "watched keys whose name is too long to be forwarded") \
+	X(scans, "passes through the keyspace") \
+	X(scanned, "keys looked at in them") \
+	X(scan_found, "watched keys found in them that the shadow did not have") \
 	X(inferred_dropped, "expiries nobody saw, dropped as the route asks") \
 	X(early, "claimed entries that were not yet due; stays 0") \
 	X(fenced, "scripts refused because the slot had a newer holder") \

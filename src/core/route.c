@@ -390,6 +390,20 @@ unsigned routes_registers(const struct routes *rs)
 	return all;
 }
 
+struct bytes routes_scan_pattern(const struct routes *rs)
+{
+	struct bytes only = bytes_none;
+
+	for (size_t i = 0; i < rs->n; i++) {
+		if (!(rs->v[i]->registers & ROUTE_SCAN))
+			continue;
+		if (only.n || rs->v[i]->npatterns > 1)
+			return bytes_none;
+		only = rs->v[i]->patterns[0];
+	}
+	return only;
+}
+
 bool routes_refresh(const struct routes *rs)
 {
 	for (size_t i = 0; i < rs->n; i++)

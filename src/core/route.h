@@ -91,6 +91,9 @@ enum heard_how route_heard(const struct route *r);
 /* All that any route has of enum route_register. */
 unsigned routes_registers(const struct routes *rs);
 
+/* The one pattern of all routes that ask for a scan; empty: there are several. */
+struct bytes routes_scan_pattern(const struct routes *rs);
+
 /* Whether some route copies values again. */
 bool routes_refresh(const struct routes *rs);
 

@@ -293,3 +293,46 @@ def test_an_instance_that_was_heard_alone_dies(world):
     world.client.set("order:2", "v", px=2500)
     registered(world, "order:2")
     world.records(2)
+
+
+SCANNED = {**ROUTE, "register": "events,scan"}
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+@pytest.mark.parametrize("databases", ["0,3", "*"])
+def test_keys_that_were_there_before(world, instances, databases):
+    for i in range(300):
+        world.redis.client(db=3 * (i % 2)).set(f"order:{i}", f"v{i}", px=4000)
+        world.client.set(f"other:{i}", "v", px=60000)
+    running = [world.lapsed(redis={"databases": databases}, routes={"orders": {**SCANNED}})
+               for _ in range(instances)]
+    until(lambda: len(due(world)) == 300, "all to be registered")
+    until(lambda: any(i.find("scan.done") for i in running), "the end of the pass")
+    records = settled(world, 300)
+    assert {r.key: r.value for r in records} == {b"order:%d" % i: b"v%d" % i for i in range(300)}
+
+
+def test_what_a_gap_has_hidden(world):
+    """The subscription is cut, and a key is set before it is there again."""
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    instance = world.lapsed(routes={"orders": SCANNED})
+    instance.wait("scan.done")
+    instance.mark()
+    pipe = world.client.pipeline(transaction=True)
+    pipe.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+    pipe.set("order:1", "v", px=3000)
+    pipe.execute()
+    instance.wait("scan.done")
+    registered(world, "order:1")
+    (record,) = settled(world, 1)
+    assert record.value == b"v"
+
+
+def test_a_scan_every_so_often(world):
+    """Nothing is heard: Redis publishes expiries alone."""
+    instance = world.lapsed(lapsed={"rescan": "200ms"}, routes={
+        "orders": {**ROUTE, "register": "scan"}})
+    instance.wait("scan.done")
+    set_and_registered(world, px=1500)
+    (record,) = settled(world, 1)
+    assert record.value == b"v"

@@ -339,8 +339,6 @@ static const struct {
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = ..\n", "lapsed.conf:5: topic: \"..\" is not a "
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
-	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = scan\n",
-	  "lapsed.conf:6: register: scan comes with a later version; use app, events, none\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = ap\n",
 	  "lapsed.conf:6: register: \"ap\" is none of none, app, events, scan\n" },
 	/* the file itself */
