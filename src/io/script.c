@@ -17,6 +17,8 @@ static const char *const functions[] = {
 	"lapse_finish",
 	"lapse_touch",
 	"lapse_fail",
+	"lapse_schedule_bulk",
+	"lapse_cancel_bulk",
 	"lapse_setex",
 	"lapse_del",
 	"lapse_show",

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job
+-- uses: common record app job take
 -- flags: allow-oom
 --
 -- cancel - take back an event that is not claimed yet, even when it is due; or
@@ -17,25 +17,6 @@ local function lapse_cancel(keys, argv)
 	if #argv > 1 then
 		return bad_option(argv[2])
 	end
-	if not size_ok(argv[1], 1, MAX_NAME) then
-		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
-	end
-	local prefix, member = keys[1], 's:' .. argv[1]
 	redis.call('SELECT', NSDB)
-	local due = redis.call('ZSCORE', prefix .. ':due', member)
-	if due then
-		redis.call('ZREM', prefix .. ':due', member)
-		redis.call('HDEL', prefix .. ':rec', member)
-		return { 'cancelled', int(due), 'scheduled' }
-	end
-	local job = job_find(prefix, member)
-	if not job then
-		return not_pending(prefix, member)
-	end
-	local was, at = job.state, job.at
-	if was == 'in-flight' then
-		was, at = job_unpark(prefix, member, job.record)
-	end
-	job_move(job, 'gone')
-	return { 'cancelled', int(at), was }
+	return take_back(keys[1], argv[1])
 end

@@ -4,7 +4,8 @@
 -- reschedule - give a pending event another due time; it stays the same life.
 --
 -- KEYS: prefix.  ARGV: id, time.
--- Answer: `rescheduled`, due ms; or `in-flight`; or `not-found`.
+-- Answer: `rescheduled`, due ms; or `in-flight`; or `waiting`, of a job that was
+-- delivered (touch and fail are for that); or `not-found`.
 local function lapse_reschedule(keys, argv)
 	local wrong = bad_call(keys, argv, 1, 2)
 	if wrong then
@@ -24,7 +25,8 @@ local function lapse_reschedule(keys, argv)
 		return bad(text)
 	end
 	if not redis.call('ZSCORE', prefix .. ':due', member) then
-		return not_pending(prefix, member)
+		return redis.call('ZSCORE', prefix .. ':wait', member) and { 'waiting' }
+			or not_pending(prefix, member)
 	end
 	wake(prefix, text, now)
 	redis.call('ZADD', prefix .. ':due', 'XX', text, member)

@@ -7,8 +7,8 @@ from harness.fakeserver import FakeServer
 
 from harness.redisserver import RedisServer
 
-FUNCTIONS = ["schedule", "cancel", "reschedule", "finish", "touch", "fail", "setex", "del", "show",
-             "stats"]
+FUNCTIONS = ["schedule", "cancel", "reschedule", "finish", "touch", "fail",
+             "schedule_bulk", "cancel_bulk", "setex", "del", "show", "stats"]
 
 
 def fcall(client, name, keys, *args):

@@ -14,6 +14,8 @@ FUNCTIONS = (
     "finish",
     "touch",
     "fail",
+    "schedule_bulk",
+    "cancel_bulk",
     "setex",
     "del",
     "show",

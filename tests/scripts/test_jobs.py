@@ -166,3 +166,346 @@ def test_the_walk_ends_a_wait_beside_a_due_time(shard, job):
     shard.client.zadd(shard.name("due"), {"s:a": shard.now() + 60000})
     assert walk(shard, "wait", "1") == [b"wait-beside-due", b"s:a", b"removed"]
     assert shard.keys() == {shard.name("due"), shard.name("rec")}
+
+
+# -- touch
+
+
+@pytest.mark.parametrize("more,span", [([], TTR), (["+500"], 500), (["+604800000"], 604800000)])
+def test_touch_moves_the_deadline(shard, job, more, span):
+    token = job.deliver()
+    before = shard.now()
+    word, deadline = shard.call("touch", token, *more)
+    assert word == b"touched" and waiting(shard) == {b"s:a": int(deadline)}
+    assert before + span <= int(deadline) <= shard.now() + span
+    assert shard.call("finish", token) == [b"finished", b"waiting"]
+
+
+def test_a_touch_before_the_settle_is_kept_by_it(shard, job):
+    record = job.claim()
+    deadline = int(shard.call("touch", job.token, "+90000")[1])
+    assert job.settle(record) == b"settled"
+    assert waiting(shard) == {b"s:a": deadline}
+
+
+@pytest.mark.parametrize("more", [["+0"], ["500"], ["+604800001"], ["+x"], ["+1", "x"], [""]])
+def test_touch_refuses(shard, job, more):
+    token = job.deliver()
+    shard.refused("LAPSE_BADARG", "touch", token, *more)
+
+
+# -- fail
+
+
+def test_fail_gives_it_back_with_a_pause(shard):
+    job = Job(shard, backoff="1000:2:3000")
+    pauses = []
+    for attempt in range(4):
+        token = job.deliver()
+        before = shard.now()
+        word, due, next_token = shard.call("fail", token, f"no {attempt}")
+        assert word == b"retry" and shard.due() == {b"s:a": int(due)}
+        pauses.append((int(due) - before, int(due) - shard.now()))
+        assert next_token == ce_id(b"s:a", shard.record("s:a").birth, attempt + 1)
+        shard.refused("LAPSE_STALE", "finish", token)
+        shard.refused("LAPSE_STALE", "finish", next_token)
+        shard.client.zadd(shard.name("due"), {"s:a": shard.now() - 1})
+    for (least, most), full in zip(pauses, (1000, 2000, 3000, 3000)):
+        assert full * 3 // 4 - 1 <= least and most <= full
+    assert history(shard.record("s:a")) == [(n, b"f", b"no %d" % n) for n in range(4)]
+
+
+def test_jobs_that_fail_together_do_not_come_again_together(shard):
+    jobs = [Job(shard, id=f"j{n}", backoff="600000:1:600000") for n in range(1)]
+    instance = jobs[0].instance
+    for n in range(1, 50):
+        shard.schedule(f"j{n}", "+0", "t", "", "", "ttr", TTR, "backoff", "600000:1:600000")
+    entries = instance.claim().entries
+    assert len(entries) == 50
+    records = {m: Record.unpack(e.record) for m, e in entries.items()}
+    instance.settle(jobs=[(m, r.birth, r.attempt) for m, r in records.items()])
+    shard.client.zadd(shard.name("wait"), {m: 1 for m in records})
+    instance.claim()
+    assert waiting(shard) == {}
+    due = sorted(shard.due().values())
+    assert len(due) == 50 and due[-1] - due[0] > 60000 and len(set(due)) > 40
+
+
+def test_fail_takes_a_pause_of_the_callers(shard, job):
+    token = job.deliver()
+    before = shard.now()
+    due = int(shard.call("fail", token, "", "+7000")[1])
+    assert before + 7000 <= due <= shard.now() + 7000
+
+
+def test_a_failure_before_the_settle(shard, job):
+    record = job.claim()
+    assert shard.call("fail", job.token)[0] == b"retry"
+    assert job.settle(record) == b"settled"
+    assert waiting(shard) == {} and job.claim().attempt == 1
+
+
+def test_the_last_failure_is_its_death(shard):
+    job = Job(shard, attempts=1)
+    token = job.deliver()
+    assert shard.call("fail", token, "why")[0] == b"dead"
+    for verb in ("finish", "touch", "fail"):
+        shard.refused("LAPSE_STALE", verb, token)
+    assert state(shard) == b"dying"
+    record = job.claim()
+    assert record.attempt == 0 and history(record) == [(0, b"f", b"why")]
+    job.instance.settle(bury=[(b"s:a", token, "attempt 1 of 1 failed: why")])
+    assert state(shard) == b"dead"
+
+
+@pytest.mark.parametrize("reason,kept", [
+    (b"x" * 1024, b"x" * 1024), (b"x" * 1025, b"x" * 1021 + b"..."),
+    ("ü".encode() * 600, "ü".encode() * 510 + b"..."), (b"\0\xff", b"\0\xff"),
+])
+def test_a_long_reason_is_cut_and_marked(shard, job, reason, kept):
+    shard.call("fail", job.deliver(), reason)
+    assert history(shard.record("s:a")) == [(0, b"f", kept)]
+
+
+def test_the_latest_eight_attempts_are_remembered(shard):
+    job = Job(shard, attempts=1000)
+    for n in range(12):
+        shard.call("fail", job.deliver(), f"no {n}")
+    assert [n for n, _, _ in history(shard.record("s:a"))] == list(range(4, 12))
+
+
+# -- tokens
+
+
+@pytest.mark.parametrize("verb", ["finish", "touch", "fail"])
+def test_only_the_token_that_counts_is_heeded(shard, job, verb):
+    token = job.deliver().decode()
+    head, birth, attempt = token[:-2].rsplit("@", 1)[0], *token.rsplit("@", 1)[1].split(".")
+    for stale in (f"{head}@{birth}.1", f"{head}@{int(birth) - 1}.0", "s:other@1.0",
+                  f"{head}@{birth}.65535"):
+        shard.refused("LAPSE_STALE", verb, stale)
+    for bad in ("", "a", "s:a", "s:a@1", "s:a@1.", "s:a@.0", "s:a@x.0", "k:0:a@1.0", "s:a@1.70000",
+                "s:%41@1.0", "s:\xff@1.0", "s:a@99999999999999999.0", "a@1.0"):
+        shard.refused("LAPSE_BADARG", verb, bad)
+    shard.refused("LAPSE_BADARG", verb, token, keys=["lapse"])
+    assert shard.call("finish", token)[0] == b"finished"
+    shard.refused("LAPSE_STALE", verb, token)
+
+
+def test_any_id_comes_back_encoded(shard):
+    for odd in ("a b", "a%b", "ä", "a@1.0", "\n"):
+        job = Job(shard, id=odd)
+        shard.call("finish", job.deliver())
+    assert shard.keys() == set()
+
+
+@pytest.mark.parametrize("verb", ["finish", "touch", "fail"])
+def test_what_is_not_due_was_not_delivered(shard, verb):
+    job = Job(shard, when="+60000")
+    shard.refused("LAPSE_STALE", verb, job.token)
+
+
+def test_a_plain_event_has_nothing_to_finish(shard):
+    instance = shard.join()
+    token = shard.schedule("a", "+0")[2]
+    shard.refused("LAPSE_STALE", "finish", token)
+    instance.claim()
+    shard.refused("LAPSE_STALE", "finish", token)
+    instance.settle()
+    shard.refused("LAPSE_STALE", "finish", token)
+
+
+# -- cancel, replace, show
+
+
+def state(shard, id="a"):
+    answer = shard.call("show", id)
+    return dict(zip(answer[::2], answer[1::2]))[b"state"]
+
+
+def park(shard, job):
+    job.claim()
+    job.instance.settle(groups=[(2, "t", shard.now() + 60000, ["s:a"])])
+
+
+STATES = {
+    b"scheduled": lambda shard, job: None,
+    b"in-flight": lambda shard, job: job.claim(),
+    b"parked": park,
+    b"waiting": lambda shard, job: job.deliver(),
+}
+
+
+@pytest.mark.parametrize("where", list(STATES))
+def test_cancel_tells_where_it_was(shard, job, where):
+    STATES[where](shard, job)
+    assert state(shard) == where
+    answer = shard.call("cancel", "a")
+    assert answer[0] == b"cancelled" and answer[2] == where and int(answer[1]) > 0
+    shard.refused("LAPSE_STALE", "finish", job.token)
+    if where == b"in-flight":
+        job.instance.settle(jobs=[("s:a", shard.now_us(), 0)])
+    assert shard.keys() == set()
+
+
+@pytest.mark.parametrize("where", list(STATES))
+@pytest.mark.parametrize("terms", [[], ["ttr", TTR]])
+def test_a_new_life_ends_the_old_one(shard, job, where, terms):
+    STATES[where](shard, job)
+    word, due, token = shard.schedule("a", "+60000", "t", "", "new", *terms)
+    assert word == b"replaced" and shard.due() == {b"s:a": int(due)} and waiting(shard) == {}
+    shard.refused("LAPSE_STALE", "finish", job.token)
+    if where == b"in-flight":
+        record = Record.unpack(next(iter(shard.batch("0:1").values()))[10:])
+        job.settle(record)
+    assert waiting(shard) == {} and shard.record("s:a").get(b"p") == b"new"
+    assert not shard.open()
+
+
+def test_two_lives_in_flight_the_newer_waits(shard, job):
+    old = job.claim()
+    shard.schedule("a", "+0", "t", "", "new", "ttr", TTR)
+    new = job.claim()
+    for seq, record in ((1, old), (2, new)):
+        job.instance.settle(seq, jobs=[("s:a", record.birth, record.attempt)])
+    assert list(waiting(shard)) == [b"s:a"] and shard.record("s:a").birth == new.birth
+    shard.refused("LAPSE_STALE", "finish", job.token)
+    assert shard.call("finish", ce_id(b"s:a", new.birth))[0] == b"finished"
+    assert shard.keys() == set()
+
+
+@pytest.mark.parametrize("where", list(STATES))
+def test_nx_refuses_while_it_lives(shard, job, where):
+    STATES[where](shard, job)
+    shard.refused("LAPSE_EXISTS", "schedule", "a", "+0", "t", "", "", "nx", "1")
+
+
+def test_a_waiting_job_is_not_rescheduled(shard, job):
+    job.deliver()
+    assert shard.call("reschedule", "a", "+1") == [b"waiting"]
+    assert state(shard) == b"waiting"
+
+
+def test_show_tells_terms_and_history(shard):
+    job = Job(shard, backoff="1000:1.5:60000")
+    shard.call("fail", job.deliver(), "no answer", "+0")
+    job.deliver()
+    answer = shard.call("show", "a")
+    shown = dict(zip(answer[::2], answer[1::2]))
+    assert shown[b"state"] == b"waiting" and int(shown[b"deadline"]) == waiting(shard)[b"s:a"]
+    assert shown[b"ttr"] == b"30000" and shown[b"attempts"] == b"5"
+    assert shown[b"backoff"] == b"1000:1.5:60000" and shown[b"attempt"] == b"1"
+    number, how, _, reason = shown[b"history"].split(b" ", 3)
+    assert (number, how, reason) == (b"1", b"failed", b"no answer")
+
+
+def test_a_replayed_job_begins_anew(shard):
+    job = Job(shard, attempts=1)
+    token = job.deliver()
+    shard.call("fail", token, "why")
+    job.claim()
+    job.instance.settle(bury=[(b"s:a", token, "r")])
+    shard.call("dead_replay", token)
+    record = job.claim()
+    assert record.attempt == 0 and history(record) == [] and record.get(b"j")[-1] == 0
+
+
+# -- terms
+
+
+@pytest.mark.parametrize("options", [
+    ["ttr", "0"], ["ttr", "604800001"], ["ttr", "x"], ["ttr", "-1"], ["ttr", ""],
+    ["ttr", "1", "ttr", "1"], ["attempts", "1"], ["backoff", "1:1:1"],
+    ["ttr", "1", "attempts", "0"], ["ttr", "1", "attempts", "1001"], ["ttr", "1", "attempts", "x"],
+    ["ttr", "1", "backoff", "1"], ["ttr", "1", "backoff", "1:2"], ["ttr", "1", "backoff", "a:2:3"],
+    ["ttr", "1", "backoff", "1:2:3:4"], ["ttr", "1", "backoff", "9:2:3"],
+    ["ttr", "1", "backoff", "1:0.5:3"], ["ttr", "1", "backoff", "1:1001:3"],
+    ["ttr", "1", "backoff", "1:1.2.3:3"], ["ttr", "1", "backoff", "1:2:604800001"],
+])
+def test_terms_that_are_refused(shard, options):
+    shard.refused("LAPSE_BADARG", "schedule", "a", "+0", "t", "", "", *options)
+
+
+@pytest.mark.parametrize("pending,limit,moved", [
+    ("+60000", "+30000", False), ("+60000", "+90000", True), (None, "+1", True),
+])
+def test_if_due_before(shard, pending, limit, moved):
+    if pending:
+        shard.schedule("a", pending)
+    args = ["a", "+70000", "t", "", "new", "if_due_before", limit]
+    if moved:
+        assert shard.call("schedule", *args)[0] == (b"replaced" if pending else b"scheduled")
+    else:
+        shard.refused("LAPSE_EXISTS", "schedule", *args)
+    shard.refused("LAPSE_BADARG", "schedule", *args[:-1], "x")
+
+
+# -- bulk
+
+
+def bulk(*events):
+    flat = []
+    for event in events:
+        flat += [len(event), *event]
+    return flat
+
+
+def test_each_of_many_is_answered_for_itself(shard):
+    shard.schedule("old")
+    answers = shard.call("schedule_bulk", *bulk(
+        ["a", "+60000", "t", "", "1"], ["b", "+1", "bad topic", "", ""], ["c", "+0"],
+        ["old", "+5", "t", "", "", "nx", "1"], ["old", "+9", "t", "", "2"],
+        ["d", "+1", "t", "", "", "ttr", "1", "attempts", "0"], ["a", "+7", "t", "", "3"]))
+    words = [str(a).split()[0] if isinstance(a, Exception) else a[0].decode() for a in answers]
+    assert words == ["scheduled", "LAPSE_BADARG", "LAPSE_BADARG", "LAPSE_EXISTS", "replaced",
+                     "LAPSE_BADARG", "replaced"]
+    assert set(shard.due()) == {b"s:a", b"s:old"} == set(shard.records())
+    assert answers[0][2] != answers[6][2]
+
+
+def test_a_thousand_at_once(shard):
+    answers = shard.call("schedule_bulk", *bulk(*([n, "+0", "t", "", "x"] for n in range(1000))))
+    assert len(answers) == 1000 == len(shard.due()) == len(shard.records())
+    shard.refused("LAPSE_BADARG", "schedule_bulk",
+                  *bulk(*([n, "+0", "t", "", "x"] for n in range(1001))))
+    answers = shard.call("cancel_bulk", *range(1000))
+    assert {a[0] for a in answers} == {b"cancelled"} and shard.keys() == set()
+
+
+@pytest.mark.parametrize("args", [[], ["x"], ["2", "a"], ["5", "a", "+0", "t", "", "", "1"], ["-1"]])
+def test_bulk_that_can_not_be_taken_apart(shard, args):
+    shard.refused("LAPSE_BADARG", "schedule_bulk", *args)
+
+
+def test_bulk_wakes_for_the_first(shard):
+    with shard.client.pubsub() as heard:
+        heard.subscribe(shard.name("wake"))
+        heard.get_message(timeout=5)
+        answers = shard.call("schedule_bulk", *bulk(
+            ["a", "+60000", "t", "", ""], ["b", "+30000", "t", "", ""]))
+        message = heard.get_message(timeout=5)
+    assert message["data"] == answers[1][1]
+
+
+def test_cancel_by_list(shard):
+    shard.schedule("a")
+    answers = shard.call("cancel_bulk", "a", "b", "", "x" * 1025)
+    assert answers[0][0] == b"cancelled" and answers[1] == [b"not-found"]
+    assert all(isinstance(a, Exception) for a in answers[2:])
+    shard.refused("LAPSE_BADARG", "cancel_bulk")
+
+
+def test_purge_takes_a_topic_in_steps(daemon_shard):
+    shard = daemon_shard
+    job = Job(shard, id="waits")
+    job.deliver()
+    for n in range(300):
+        shard.schedule(n, "+60000", "t" if n % 3 else "other", "k", "p")
+    cursor, cancelled = b"0", 0
+    while True:
+        cursor, _, n = shard.call("purge", "t", cursor, 50)
+        cancelled += int(n)
+        if cursor == b"0":
+            break
+    assert cancelled == 201
+    assert len(shard.due()) == len(shard.records()) == 100 and waiting(shard) == {}

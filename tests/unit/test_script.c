@@ -22,7 +22,8 @@ const struct lua_source lua_sources[] = {
 	{ "alone", "ALONE\n" },
 	{ "broken", "-- uses: common missing\nBROKEN\n" },
 	APP("schedule"), APP("cancel"), APP("reschedule"), APP("finish"),
-	APP("touch"), APP("fail"), APP("setex"),
+	APP("touch"), APP("fail"), APP("schedule_bulk"),
+	APP("cancel_bulk"), APP("setex"),
 	APP("del"),
 	{ "show", "-- uses: common\n-- flags: no-writes allow-oom\n-- show\n" },
 	APP("stats"),
@@ -89,7 +90,7 @@ START_TEST(the_library_registers_every_function)
 {
 	char *text = script_library(0);
 
-	ck_assert_uint_eq(count(text, "redis.register_function"), 10);
+	ck_assert_uint_eq(count(text, "redis.register_function"), 12);
 	ck_assert_ptr_nonnull(strstr(text,
 		"\nredis.register_function{ function_name = 'lapse_schedule', "
 		"callback = lapse_schedule, flags = { } }\n"));

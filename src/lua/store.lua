@@ -1,0 +1,185 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- store - what schedule and its bulk form share: reading an event from
+-- arguments, and writing it.  Needs common, record, app and job.
+
+local MAX_HEADERS = 32
+local MAX_HEADER = 8192		-- bytes of its value
+-- Of payload and options together: with the headers that lapsed adds it still
+-- fits into the message.max.bytes of the producer.
+local MAX_TOGETHER = 1040000
+
+local function topic_ok(s)
+	return #s <= 249 and s ~= '.' and s ~= '..' and string.find(s, '^[%w._-]+$')
+end
+
+local function header_ok(name)
+	return #name <= 255 and string.find(name, '^[%w._-]+$')
+		and string.sub(name, 1, 3) ~= 'ce_' and name ~= 'content-type'
+end
+
+-- first:factor:most as the terms of a job; nil when it is none of that.
+local function backoff_terms(text, t)
+	local first, factor, most = string.match(text, '^(%d+):([%d.]+):(%d+)$')
+	first, most = decimal(first, MAX_BACKOFF), decimal(most, MAX_BACKOFF)
+	if not first or not most or first > most
+		or not string.find(factor, '^%d%d?%d?%d?%.?%d?%d?%d?$') then
+		return nil
+	end
+	factor = math.floor(tonumber(factor) * 1000 + 0.5)
+	if factor < 1000 or factor > 1000000 then
+		return nil
+	end
+	t.first, t.factor, t.most = first, factor, most
+	return t
+end
+
+-- The packed terms of a job, empty without any; nil, error.
+local function job_options(given)
+	if not given.ttr then
+		if given.attempts or given.backoff then
+			return nil, bad('attempts and backoff need a ttr')
+		end
+		return ''
+	end
+	local t = { first = 0, factor = 1000, most = 0, spent = 0 }
+	t.ttr = decimal(given.ttr, MAX_TTR)
+	if not t.ttr or t.ttr == 0 then
+		return nil, bad('ttr must be 1 to ' .. MAX_TTR .. ' ms')
+	end
+	t.attempts = decimal(given.attempts or '5', MAX_ATTEMPTS)
+	if not t.attempts or t.attempts == 0 then
+		return nil, bad('attempts must be 1 to ' .. MAX_ATTEMPTS)
+	end
+	if given.backoff and not backoff_terms(given.backoff, t) then
+		return nil, bad('backoff must be <first ms>:<factor>:<most ms>, the factor 1 to 1000, '
+			.. 'the others up to ' .. MAX_BACKOFF)
+	end
+	return job_field(t)
+end
+
+-- The packed fields that the options ask for, the packed terms of a job, and
+-- the options by name; nil and the error when one is wrong.
+local function schedule_options(argv)
+	local fields, headers, given = {}, 0, {}
+	for i = 6, #argv, 2 do
+		local name, value = argv[i], argv[i + 1]
+		if name == 'nx' then
+			if value ~= '1' then
+				return nil, bad('nx must be 1')
+			end
+		elseif name == 'type' or name == 'content-type' then
+			if not size_ok(value, 1, 255) or string.find(value, '[^ -~]') then
+				return nil, bad(name .. ' must be 1 to 255 printable ASCII bytes')
+			end
+			fields[#fields + 1] = record_field(name == 'type' and 'y' or 'c', value)
+		elseif string.sub(name, 1, 7) == 'header.' then
+			local header = string.sub(name, 8)
+			if not header_ok(header) then
+				return nil, bad('header name must be 1 to 255 of A-Za-z0-9._-, not ce_* or content-type')
+			end
+			if #value > MAX_HEADER then
+				return nil, bad('header value must be at most ' .. MAX_HEADER .. ' bytes')
+			end
+			headers = headers + 1
+			fields[#fields + 1] = record_field('h', header .. '\0' .. value)
+		elseif name ~= 'ttr' and name ~= 'attempts' and name ~= 'backoff'
+			and name ~= 'if_due_before' then
+			return nil, bad_option(name)
+		end
+		if given[name] then
+			return nil, bad_twice(name)
+		end
+		given[name] = value
+	end
+	if headers > MAX_HEADERS then
+		return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
+	end
+	local job, wrong = job_options(given)
+	if not job then
+		return nil, wrong
+	end
+	return table.concat(fields), job, given
+end
+
+-- The error for the arguments before the options; nil when they are right.
+local function schedule_wrong(id, topic, key, payload)
+	if #id == 0 or #id > MAX_NAME then
+		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+	end
+	if not topic_ok(topic) then
+		return bad('topic must be 1 to 249 of A-Za-z0-9._-, and not . or ..')
+	end
+	if #key > MAX_NAME then
+		return bad('key must be at most ' .. MAX_NAME .. ' bytes')
+	end
+	if #payload > MAX_PAYLOAD then
+		return bad('payload must be at most ' .. MAX_PAYLOAD .. ' bytes')
+	end
+end
+
+-- Why it may not take the place of what there is; nil when it may.
+local function store_forbidden(prefix, member, given, us)
+	local wrong = given.nx and must_be_new(prefix, member)
+	if wrong or not given.if_due_before then
+		return wrong
+	end
+	local limit, text = when(given.if_due_before, us)
+	if not limit then
+		return bad('if_due_before: ' .. text)
+	end
+	local due = redis.call('ZSCORE', prefix .. ':due', member)
+	if due and tonumber(due) >= limit then
+		return redis.error_reply('LAPSE_EXISTS the pending one is due at ' .. int(due)
+			.. ', not before ' .. text)
+	end
+end
+
+-- The event that the arguments of a schedule make, checked: member, due time
+-- as a number and as text, packed fields.  nil, error.
+local function store_read(prefix, argv, us)
+	local id, topic, key, payload = argv[1], argv[3], argv[4], argv[5]
+	local wrong = schedule_wrong(id, topic, key, payload)
+	if wrong then
+		return nil, wrong
+	end
+	local more, job, given = '', '', nil
+	if #argv > 5 then
+		more, job, given = schedule_options(argv)
+		if not more then
+			return nil, job
+		end
+	end
+	if #more + #payload > MAX_TOGETHER then
+		return nil, bad('payload and headers must be at most ' .. MAX_TOGETHER
+			.. ' bytes together')
+	end
+	local due, text = when(argv[2], us)
+	if not due then
+		return nil, bad(text)
+	end
+	local member = 's:' .. id
+	wrong = given and store_forbidden(prefix, member, given, us)
+	if wrong then
+		return nil, wrong
+	end
+	return { member = member, due = due, text = text, fields = job
+		.. struct.pack('>c1I2', 't', #topic) .. topic
+		.. (key ~= '' and record_field('k', key) or '') .. more .. 'p' .. payload }
+end
+
+-- Writes it; the answer.  `now` is `us` as text.
+local function store_event(prefix, e, us, now)
+	local is_new = redis.call('ZADD', prefix .. ':due', e.text, e.member) == 1
+	if not is_new then
+		local old = record_head(redis.call('HGET', prefix .. ':rec', e.member))
+		us = math.max(us, (old or 0) + 1)
+		now = int(us)
+	end
+	local fresh = redis.call('HSET', prefix .. ':rec', e.member, record_pack(us, 0, e.fields))
+	if is_new and fresh == 0 then
+		job_replaced(prefix, e.member)
+	end
+	return { is_new and fresh == 1 and 'scheduled' or 'replaced', e.text,
+		pct(e.member) .. '@' .. now .. '.0' }
+end
