@@ -40,13 +40,20 @@ static const struct option *option_anywhere(const struct verb *verbs, const char
 	return o;
 }
 
-static const struct option *option_letter(char letter)
+static const struct option *letter_in(const struct option *o, char letter)
 {
-	const struct option *o = args_global;
-
-	while (o->name && o->letter != letter)
+	while (o && o->name && o->letter != letter)
 		o++;
-	return o->name ? o : NULL;
+	return o && o->name ? o : NULL;
+}
+
+static const struct option *option_letter(const struct verb *verbs, char letter)
+{
+	const struct option *o = letter_in(args_global, letter);
+
+	for (; !o && verbs->name; verbs++)
+		o = letter_in(verbs->options, letter);
+	return o;
 }
 
 /* `arg` begins with a dash; what follows a `=` goes to `value`. */
@@ -57,7 +64,7 @@ static const struct option *option_of(const struct verb *verbs, const char *arg,
 
 	*value = NULL;
 	if (arg[1] != '-')
-		return arg[1] && !arg[2] ? option_letter(arg[1]) : NULL;
+		return arg[1] && !arg[2] ? option_letter(verbs, arg[1]) : NULL;
 	arg += 2;
 	n = strcspn(arg, "=");
 	if (arg[n])

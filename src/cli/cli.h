@@ -100,6 +100,9 @@ struct bytes cli_answer(const redisReply *reply, size_t i);
 /* The number in that string; `missing` when it is none. */
 int64_t cli_answer_number(const redisReply *reply, size_t i, int64_t missing);
 
+/* schedule_bulk or cancel_bulk for what --file holds. */
+enum status cli_bulk(struct cli *cli, const char *script);
+
 /* The verbs. */
 enum status cli_cancel(struct cli *cli);
 enum status cli_dead_drop(struct cli *cli);
@@ -107,19 +110,23 @@ enum status cli_dead_list(struct cli *cli);
 enum status cli_dead_replay(struct cli *cli);
 enum status cli_dead_show(struct cli *cli);
 enum status cli_del(struct cli *cli);
+enum status cli_fail_job(struct cli *cli);
+enum status cli_finish(struct cli *cli);
 enum status cli_fsck(struct cli *cli);
 enum status cli_help(struct cli *cli);
 enum status cli_import(struct cli *cli);
 enum status cli_install(struct cli *cli);
 enum status cli_list(struct cli *cli);
+enum status cli_purge(struct cli *cli);
 enum status cli_reschedule(struct cli *cli);
 enum status cli_schedule(struct cli *cli);
 enum status cli_setex(struct cli *cli);
 enum status cli_show(struct cli *cli);
 enum status cli_stats(struct cli *cli);
 enum status cli_completion(struct cli *cli);
-enum status cli_watch(struct cli *cli);
+enum status cli_touch(struct cli *cli);
 enum status cli_version(struct cli *cli);
+enum status cli_watch(struct cli *cli);
 
 /* How a verb is used, in one line. */
 void help_usage(FILE *f, const struct verb *v);

@@ -75,6 +75,75 @@ static bool add_header(struct cli *cli, struct call *args, const char *text, str
 	return true;
 }
 
+static void add_number(struct cli *cli, struct call *args, const char *name, int64_t n)
+{
+	struct buf *room = cli_room(cli);
+
+	buf_printf(room, "%lld", (long long)n);
+	call_add(args, bytes_str(name));
+	call_add(args, buf_view(room));
+}
+
+/* FIRST:FACTOR:MOST, two durations and a number. */
+static bool add_backoff(struct cli *cli, struct call *args, const char *text, struct err *err)
+{
+	size_t n = strcspn(text, ":"), m = text[n] ? strcspn(text + n + 1, ":") : 0;
+	int64_t first, most;
+	struct buf *room;
+	char head[32];
+
+	if (!text[n] || !text[n + 1 + m] || n >= sizeof(head))
+		return err_set(err, "--backoff takes FIRST:FACTOR:MOST, as 1s:2:1m, not \"%s\"", text);
+	snprintf(head, sizeof(head), "%.*s", (int)n, text);
+	if (!value_duration(head, &first, err) || !value_duration(text + n + m + 2, &most, err))
+		return false;
+	room = cli_room(cli);
+	buf_printf(room, "%lld:%.*s:%lld", (long long)first, (int)m, text + n + 1,
+		   (long long)most);
+	call_add(args, BYTES("backoff"));
+	call_add(args, buf_view(room));
+	return true;
+}
+
+/* What makes a job of it. */
+static bool read_terms(struct cli *cli, struct call *args, struct err *err)
+{
+	const char *ttr = args_value(&cli->args, "ttr");
+	const char *attempts = args_value(&cli->args, "attempts");
+	const char *backoff = args_value(&cli->args, "backoff");
+	int64_t ms;
+
+	if (!ttr)
+		return (!attempts && !backoff) ||
+			err_set(err, "--attempts and --backoff need --ttr");
+	if (!value_duration(ttr, &ms, err))
+		return false;
+	add_number(cli, args, "ttr", ms);
+	if (attempts) {
+		call_add(args, BYTES("attempts"));
+		call_add(args, bytes_str(attempts));
+	}
+	return !backoff || add_backoff(cli, args, backoff, err);
+}
+
+/* --if-due-before as the script takes it. */
+static bool read_limit(struct cli *cli, struct call *args, struct err *err)
+{
+	const char *text = args_value(&cli->args, "if-due-before");
+	struct buf *room;
+	msec_t at;
+
+	if (!text)
+		return true;
+	if (!value_time(text, &at, err))
+		return false;
+	room = cli_room(cli);
+	buf_printf(room, "@%lld", (long long)at);
+	call_add(args, BYTES("if_due_before"));
+	call_add(args, buf_view(room));
+	return true;
+}
+
 /* The options of the script, which checks what is in them. */
 static bool read_options(struct cli *cli, struct call *args, struct err *err)
 {
@@ -99,7 +168,7 @@ static bool read_options(struct cli *cli, struct call *args, struct err *err)
 				&& !add_header(cli, args, g->value, err))
 			return false;
 	}
-	return true;
+	return read_terms(cli, args, err) && read_limit(cli, args, err);
 }
 
 static enum status schedule_failed(struct cli *cli, const struct subject *s,
@@ -109,7 +178,9 @@ static enum status schedule_failed(struct cli *cli, const struct subject *s,
 		return cli_failed_call(cli, err);
 	if (cli->json)
 		subject_tell_json(s, "exists", -1, bytes_none);
-	return cli_refuse(s->name, "exists already: it is pending or on its way to Kafka");
+	return cli_refuse(s->name, args_flag(&cli->args, "if-due-before") ?
+		"exists already, and is not due before that time" :
+		"exists already: it is pending, on its way to Kafka or waiting");
 }
 
 static enum status schedule(struct cli *cli, const struct subject *s,
@@ -133,6 +204,15 @@ static enum status schedule(struct cli *cli, const struct subject *s,
 	return STATUS_DONE;
 }
 
+/* --file takes the place of the ID, which is needed otherwise. */
+static bool from_file(const struct cli *cli, bool *file, struct err *err)
+{
+	*file = args_flag(&cli->args, "file");
+	if (*file && cli->args.n_words > 0)
+		return err_set(err, "--file and ID exclude each other");
+	return *file || cli->args.n_words > 0 || err_set(err, "ID or --file is needed");
+}
+
 enum status cli_schedule(struct cli *cli)
 {
 	struct subject s;
@@ -140,7 +220,12 @@ enum status cli_schedule(struct cli *cli)
 	struct call args = { .n = 0 };
 	struct err err;
 	enum status status;
+	bool file;
 
+	if (!from_file(cli, &file, &err))
+		return cli_usage(cli, &err);
+	if (file)
+		return cli_bulk(cli, "schedule_bulk");
 	if (subject_read(cli, false, &s, &err) && cli_when(cli, &when, &err)
 			&& read_event(cli, &when, &args, &err)
 			&& read_options(cli, &args, &err))
@@ -181,7 +266,12 @@ enum status cli_cancel(struct cli *cli)
 	struct err err;
 	enum status status;
 	msec_t due;
+	bool file;
 
+	if (!from_file(cli, &file, &err))
+		return cli_usage(cli, &err);
+	if (file)
+		return cli_bulk(cli, "cancel_bulk");
 	if (!subject_read(cli, false, &s, &err))
 		return cli_usage(cli, &err);
 	status = subject_change(cli, "cancel", "cancelled", &s, &args, &due);

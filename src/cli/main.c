@@ -27,7 +27,35 @@ static const struct option schedule_options[] = {
 	{ "type", "TYPE", "ce_type, instead of io.lapsed.scheduled" },
 	{ "content-type", "TYPE", "content-type of the payload" },
 	{ "header", "NAME=VALUE", "a header of the record; up to 32 of them", .many = true },
-	{ "nx", NULL, "refuse, with status 3, if the id is pending or on its way" },
+	{ "nx", NULL, "refuse, with status 3, if the id is pending, on its way or waiting" },
+	{ "if-due-before", "TIME", "replace a pending event only if it is due before that time" },
+	{ "ttr", "DURATION", "its time to run: delivered again unless it is finished by then" },
+	{ "attempts", "N", "with --ttr: deliver it so often at most, then it is dead (5)" },
+	{ "backoff", "FIRST:FACTOR:MOST", "with --ttr: the pause between attempts, as 1s:2:1m" },
+	{ "file", "FILE", "many events instead: one JSON object a line; - is standard input" },
+	{ NULL }
+};
+
+static const struct option cancel_options[] = {
+	{ "file", "FILE", "many events instead: one id a line; - is standard input" },
+	{ "null", NULL, "with --file: each id ends with a NUL and not with the line", .letter = '0' },
+	{ NULL }
+};
+
+static const struct option touch_options[] = {
+	{ "for", "DURATION", "so long from now, instead of its time to run" },
+	{ NULL }
+};
+
+static const struct option fail_options[] = {
+	{ "reason", "TEXT", "why; kept in its history" },
+	{ "in", "DURATION", "the next attempt comes so long from now, instead of its backoff" },
+	{ NULL }
+};
+
+static const struct option purge_options[] = {
+	{ "topic", "TOPIC", "the topic" },
+	{ "yes", NULL, "yes, all of it; needed" },
 	{ NULL }
 };
 
@@ -100,8 +128,8 @@ static const struct option dead_drop_options[] = {
 };
 
 static const struct verb verbs[] = {
-	{ "schedule", "ID", 1, 1,
-	  "ID (--in DURATION | --at TIME) --topic TOPIC [--key KEY] [--data TEXT] [...]",
+	{ "schedule", "ID", 0, 1,
+	  "ID (--in DURATION | --at TIME) --topic TOPIC [--key KEY] [--data TEXT] [...] | --file FILE",
 	  "store an event that goes to Kafka when it is due",
 	  "Stores an event, in place of a pending one of the same id. It goes to Kafka when "
 	  "it is due, by Redis' clock.",
@@ -111,11 +139,30 @@ static const struct verb verbs[] = {
 	  "Moves the due time of a pending event. One that is on its way to Kafka, and one "
 	  "that does not exist, is left alone and gives status 3.",
 	  reschedule_options, cli_reschedule },
-	{ "cancel", "ID", 1, 1, "ID",
+	{ "cancel", "ID", 0, 1, "ID | --file FILE [-0]",
 	  "take back a pending event",
 	  "Takes back a pending event. One that is on its way to Kafka, and one that does not "
-	  "exist, gives status 3.",
-	  NULL, cli_cancel },
+	  "exist, gives status 3. A job is taken back wherever it is.",
+	  cancel_options, cli_cancel },
+	{ "finish", "CE_ID", 1, ARGS_ANY, "CE_ID...",
+	  "tell that a job is done",
+	  "Ends jobs, each named by the ce_id that its consumer received. One that is not "
+	  "the attempt that counts is refused, with status 3.",
+	  NULL, cli_finish },
+	{ "touch", "CE_ID", 1, ARGS_ANY, "CE_ID... [--for DURATION]",
+	  "give a job more time",
+	  "Moves the deadline of jobs: their time to run begins anew, or ends as --for says.",
+	  touch_options, cli_touch },
+	{ "fail", "CE_ID", 1, ARGS_ANY, "CE_ID... [--reason TEXT] [--in DURATION]",
+	  "give a job back, to be delivered again",
+	  "Ends an attempt: the job is delivered again after its backoff, or is dead when "
+	  "that was its last attempt.",
+	  fail_options, cli_fail_job },
+	{ "purge", "", 0, 0, "--topic TOPIC --yes",
+	  "take back all that is pending for a topic",
+	  "Cancels every pending event for a topic, and its jobs wherever they are. Watched "
+	  "keys, and events on their way to Kafka, stay.",
+	  purge_options, cli_purge },
 	{ "setex", "KEY DURATION VALUE", 3, 3, "KEY DURATION VALUE [--db N] [--no-copy]",
 	  "set a watched key with a time to live, and announce its expiry",
 	  "Does what SET KEY VALUE PX does, and tells lapsed of the coming expiry in the same "

@@ -4,7 +4,7 @@
 #include "cli/subject.h"
 #include "core/record.h"
 
-enum kind { KIND_TEXT, KIND_NAME, KIND_NUMBER, KIND_DUE, KIND_BIRTH };
+enum kind { KIND_TEXT, KIND_NAME, KIND_NUMBER, KIND_SPAN, KIND_DUE, KIND_BIRTH };
 
 /* What the script answers, what people read, what JSON calls it. */
 static const struct field {
@@ -15,9 +15,15 @@ static const struct field {
 } fields[] = {
 	{ "state", "state", "state", KIND_TEXT },
 	{ "due", "due", "due", KIND_DUE },
+	{ "deadline", "deadline", "deadline", KIND_DUE },
+	{ "died", "died", "died", KIND_DUE },
+	{ "reason", "reason", "reason", KIND_TEXT },
 	{ "ce_id", "ce_id", "ce_id", KIND_TEXT },
 	{ "attempt", "attempt", "attempt", KIND_NUMBER },
 	{ "birth", "stored", "birth_us", KIND_BIRTH },
+	{ "ttr", "time to run", "ttr_ms", KIND_SPAN },
+	{ "attempts", "attempts", "attempts", KIND_NUMBER },
+	{ "backoff", "backoff", "backoff", KIND_TEXT },
 	{ "topic", "topic", "topic", KIND_TEXT },
 	{ "key", "kafka key", "kafka_key", KIND_NAME },
 	{ "type", "type", "type", KIND_TEXT },
@@ -49,6 +55,7 @@ static void json_field(struct json *j, const struct field *f, const redisReply *
 		out_json_time(j, f->json, cli_answer_number(reply, i, 0));
 		return;
 	case KIND_NUMBER:
+	case KIND_SPAN:
 	case KIND_BIRTH:
 		json_key(j, f->json);
 		json_int(j, cli_answer_number(reply, i, 0));
@@ -78,6 +85,61 @@ static void json_headers(struct json *j, const redisReply *reply)
 	json_object_end(j);
 }
 
+static bool is_job(const redisReply *reply)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (bytes_eq(cli_answer(reply, i), BYTES("ttr")))
+			return true;
+	return false;
+}
+
+/* Attempts that ended, as the script tells them: "1 late 1764505800000 why". */
+static void json_history(struct json *j, const redisReply *reply)
+{
+	if (!is_job(reply))
+		return;
+	json_key(j, "history");
+	json_array(j);
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		int number = 0, at = 0;
+		char how[8] = "";
+		long long ended = 0;
+
+		if (!bytes_eq(cli_answer(reply, i), BYTES("history")) ||
+		    sscanf(reply->element[i + 1]->str, "%d %7s %lld%n", &number, how, &ended,
+			   &at) != 3)
+			continue;
+		json_object(j);
+		json_key(j, "attempt");
+		json_int(j, number);
+		json_key(j, "end");
+		json_cstr(j, how);
+		out_json_time(j, "ended", ended);
+		if (reply->element[i + 1]->len > (size_t)at)
+			out_json_bytes(j, "reason",
+				       bytes_skip(cli_answer(reply, i + 1), (size_t)at + 1));
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void text_history(const redisReply *reply, size_t i)
+{
+	int number = 0, at = 0;
+	char how[8] = "", time[OUT_TIME];
+	long long ended = 0;
+
+	if (sscanf(reply->element[i]->str, "%d %7s %lld%n", &number, how, &ended, &at) != 3)
+		return;
+	out_label("attempt");
+	printf("%d %s at %s", number, how, out_time(ended, time));
+	if (reply->element[i]->len > (size_t)at) {
+		fputs(": ", stdout);
+		out_text(stdout, bytes_skip(cli_answer(reply, i), (size_t)at + 1), OUT_SHOWN);
+	}
+	putchar('\n');
+}
+
 static void show_json(const struct subject *s, const redisReply *reply)
 {
 	struct buf b = { .n = 0 };
@@ -92,8 +154,10 @@ static void show_json(const struct subject *s, const redisReply *reply)
 		if (f)
 			json_field(&j, f, reply, i + 1);
 	}
-	if (!is_not_found(reply))
+	if (!is_not_found(reply)) {
 		json_headers(&j, reply);
+		json_history(&j, reply);
+	}
 	json_object_end(&j);
 	out_json_line(&b);
 	buf_clear(&b);
@@ -114,6 +178,9 @@ static void text_value(struct cli *cli, enum kind kind, const redisReply *reply,
 		break;
 	case KIND_NAME:
 		out_name(stdout, value);
+		break;
+	case KIND_SPAN:
+		fputs(out_span(number, span), stdout);
 		break;
 	case KIND_DUE:
 		fputs(out_time(number, time), stdout);
@@ -143,6 +210,8 @@ static void show_text(struct cli *cli, const struct subject *s, const redisReply
 		if (f) {
 			out_label(f->label);
 			text_value(cli, f->kind, reply, i + 1);
+		} else if (bytes_eq(name, BYTES("history"))) {
+			text_history(reply, i + 1);
 		} else if (bytes_starts(name, header_prefix)) {
 			out_label("header");
 			name = bytes_skip(name, header_prefix.n);

@@ -75,7 +75,7 @@ static void stats_json(const redisReply *stats)
 	static const struct {
 		const char *name, *answer;
 	} numbers[] = {
-		{ "pending", "due_total" }, { "due_now", "due_now" }, { "records", "records" },
+		{ "pending", "due_total" }, { "due_now", "due_now" }, { "waiting", "waiting" }, { "late", "late" }, { "records", "records" },
 		{ "batches", "batches" }, { "batches_looked_into", "looked" },
 		{ "open_batches", "open_batches" }, { "open_entries", "open_entries" },
 		{ "parked_batches", "parked_batches" }, { "parked_entries", "parked_entries" },
@@ -126,6 +126,18 @@ static void text_pending(const redisReply *stats, int64_t now)
 	printf("%lld", (long long)due_now);
 	if (due_now > 0 && oldest >= 0)
 		printf(", the oldest since %s", out_span(now - oldest, span));
+	putchar('\n');
+}
+
+static void text_waiting(const redisReply *stats, int64_t now)
+{
+	int64_t next = number_of(stats, "next_deadline");
+	char span[OUT_SPAN];
+
+	out_label("waiting");
+	printf("%lld", (long long)number_of(stats, "waiting"));
+	if (next >= 0)
+		printf(", the first until %s", out_from_now(next, now, span));
 	putchar('\n');
 }
 
@@ -204,6 +216,7 @@ static void text_looked(const redisReply *stats)
 static void stats_text(const redisReply *stats)
 {
 	text_pending(stats, number_of(stats, "now_us") / 1000);
+	text_waiting(stats, number_of(stats, "now_us") / 1000);
 	text_looked(stats);
 	text_open(stats);
 	text_parked(stats);

@@ -37,11 +37,13 @@ redisReply *subject_call(struct cli *cli, const char *script, const struct subje
 }
 
 /* Deleting a watched key deletes it whatever becomes of its expiry. */
-static const char *const refusals[2][2] = {
-	{ "not found", "already on its way to Kafka" },
+static const char *const refusals[2][3] = {
+	{ "not found", "already on its way to Kafka",
+	  "a job that was delivered: lapse touch and lapse fail are for that" },
 	{ "deleted; no expiry of it had been announced",
-	  "deleted; its expiry is already on its way to Kafka" },
+	  "deleted; its expiry is already on its way to Kafka", "" },
 };
+static const char *const found[] = { "not-found", "in-flight", "waiting" };
 
 enum status subject_change(struct cli *cli, const char *script, const char *wanted,
 			   const struct subject *s, const struct call *args, msec_t *due)
@@ -49,17 +51,19 @@ enum status subject_change(struct cli *cli, const char *script, const char *want
 	enum status status;
 	struct err err;
 	redisReply *reply = subject_call(cli, script, s, args, &status, &err);
-	bool flies;
+	size_t where = 0;
 
 	if (!reply)
 		return status == STATUS_DONE ? cli_failed_call(cli, &err) : status;
 	if (bytes_eq(cli_answer(reply, 0), bytes_str(wanted))) {
 		*due = cli_answer_number(reply, 1, 0);
 	} else {
-		flies = bytes_eq(cli_answer(reply, 0), BYTES("in-flight"));
+		for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+			if (bytes_eq(cli_answer(reply, 0), bytes_str(found[i])))
+				where = i;
 		if (cli->json)
-			subject_tell_json(s, flies ? "in-flight" : "not-found", -1, bytes_none);
-		status = cli_refuse(s->name, refusals[s->watched][flies]);
+			subject_tell_json(s, found[where], -1, bytes_none);
+		status = cli_refuse(s->name, refusals[s->watched][where]);
 	}
 	freeReplyObject(reply);
 	return status;

@@ -23,7 +23,7 @@ def rights(user):
     return {word[1:] for word in line.split() if word.startswith("+")}
 
 
-DEAD = {"dead_replay", "dead_drop"}
+DEAD = {"dead_replay", "dead_drop", "purge"}
 DAEMON = set(scripts.scripts()) - set(scripts.FUNCTIONS) - DEAD
 OPERATOR = {*scripts.FUNCTIONS, *DEAD, *(DAEMON & {"walk"})}
 # Of walk, for fsck alone; scan.lua is for register = scan.
