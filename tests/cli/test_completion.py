@@ -36,7 +36,7 @@ def test_verbs(offered):
 
 
 def test_options_of_the_verb_and_of_all(offered):
-    assert offered("schedule", "id", "--i") == {"--in"}
+    assert offered("schedule", "id", "--i") == {"--in", "--if-due-before"}
     assert {"--in", "--at", "--json", "--redis"} <= offered("schedule", "--")
     assert "--in" not in offered("stats", "--")
     assert offered("dead", "list", "--s") == {"--summary"}

@@ -132,6 +132,7 @@ def test_stats_of_nothing(lapse):
     assert lapse.ok("stats").splitlines() == [
         "pending       0",
         "due now       0",
+        "waiting       0",
         "on the way    0 batches, 0 events",
         "parked        0 batches, 0 events",
         "dead letters  0",

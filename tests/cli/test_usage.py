@@ -8,9 +8,14 @@ import pytest
 from conftest import PROGRAM, TOP, Lapse
 
 VERBS = {
-    "schedule": "in at topic key data data-file type content-type header nx",
+    "schedule": "in at topic key data data-file type content-type header nx"
+                " if-due-before ttr attempts backoff file",
     "reschedule": "in at",
-    "cancel": "",
+    "cancel": "file null",
+    "finish": "",
+    "touch": "for",
+    "fail": "reason in",
+    "purge": "topic yes",
     "setex": "db no-copy",
     "del": "db",
     "show": "watched db",
@@ -74,7 +79,7 @@ def test_a_family_has_help(lapse):
         (["help", "schedul"], "did you mean schedule?"),
         (["help", "dead", "rplay"], "did you mean dead replay?"),
         (["help", "a", "b", "c"], "surplus argument c"),
-        (["cancel"], "ID is missing"),
+        (["cancel"], "ID or --file is needed"),
         (["cancel", "a", "b"], "surplus argument b"),
         (["show"], "ID is missing"),
         (["reschedule"], "ID is missing"),
@@ -96,8 +101,8 @@ def test_wrong_usage(lapse, args, says):
 
 
 def test_wrong_usage_shows_the_right_one(lapse):
-    err = lapse.run("cancel").err.decode()
-    assert err == "lapse: cancel: ID is missing\nusage: lapse cancel ID\n"
+    err = lapse.run("show").err.decode()
+    assert err == "lapse: show: ID is missing\nusage: lapse show ID [--watched [--db N]]\n"
 
 
 def test_nothing_at_all(lapse):
