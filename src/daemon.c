@@ -566,7 +566,6 @@ static void watchers_init(struct daemon *d)
 	signal_init(d, &d->term, on_term, SIGTERM);
 	signal_init(d, &d->interrupt, on_term, SIGINT);
 	signal_init(d, &d->hup, on_hup, SIGHUP);
-	signal(SIGPIPE, SIG_IGN);
 	start_stats(d);
 }
 

@@ -3,8 +3,10 @@
 #include "config.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "conf.h"
@@ -12,6 +14,8 @@
 #include "log.h"
 
 #define EXIT_USAGE	2
+/* The loop's own, two to Redis, and some of librdkafka beside one a broker. */
+#define FILES_MIN	32
 
 static const char usage[] =
 	"usage: lapsed [-c FILE] [--check | --dump]\n"
@@ -29,6 +33,22 @@ static const char usage[] =
 
 enum what { RUN, CHECK, DUMP };
 
+/* The libraries abort where they can't get a descriptor at their start. */
+static bool files_suffice(struct log *log)
+{
+	struct rlimit files;
+	struct log_line l;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= FILES_MIN)
+		return true;
+	log_begin_about(&l, log, LOG_DAEMON_CONFIG, LOG_ERROR, BYTES("files"),
+			"the limit of open files is %u and at least %d are needed; "
+			"raise it (ulimit -n, or LimitNOFILE= of the unit)",
+			(unsigned)files.rlim_cur, FILES_MIN);
+	log_end(&l);
+	return false;
+}
+
 static int run(const struct conf_source *source)
 {
 	struct conf_report report = { 0 };
@@ -42,7 +62,12 @@ static int run(const struct conf_source *source)
 		return EXIT_USAGE;
 	log = log_new(STDERR_FILENO, (enum log_format)conf->log_format,
 		      (enum log_level)conf->log_level, NULL);
-	status = daemon_main(conf, source, log);
+	if (files_suffice(log)) {
+		status = daemon_main(conf, source, log);
+	} else {
+		conf_free(conf);
+		status = 1;
+	}
 	log_free(log);
 	return status;
 }
@@ -62,6 +87,7 @@ int main(int argc, char **argv)
 	int c;
 
 	log_secure_stdio();
+	signal(SIGPIPE, SIG_IGN);	/* the log may be a pipe that nobody reads */
 	while ((c = getopt_long(argc, argv, "c:hV", options, NULL)) != -1) {
 		switch (c) {
 		case 'c':
