@@ -18,7 +18,7 @@ def missing_topic():
 
 
 def test_a_missing_topic_is_parked_and_others_flow(world):
-    """Nothing waits in the process; once the topic is there, all goes by itself."""
+    """Case 42. Nothing waits in the process; once the topic is there, all goes by itself."""
     missing = missing_topic()
     lapsed = world.lapsed()
     parked = world.schedule_many([f"late-{i}" for i in range(700)], topic=missing)
