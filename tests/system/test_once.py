@@ -20,6 +20,7 @@ def test_each_scheduled_event_arrives_once(world, instances):
 
 @pytest.mark.parametrize("instances", [1, 3])
 def test_each_registered_key_arrives_once(world, instances):
+    """Case 55: the whole way, from the expiry to Kafka."""
     for _ in range(instances):
         world.lapsed(routes=ROUTES)
     ids = world.setex_many([f"order:{i}" for i in range(500)], "300")

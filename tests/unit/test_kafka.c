@@ -181,7 +181,7 @@ START_TEST(a_burst_is_told_once)
 END_TEST
 
 /*
- * The loop does not run while tens of thousands of reports pile up; a full
+ * Case 64: the loop does not run while tens of thousands of reports pile up; a full
  * eventfd must not hold up librdkafka's threads.  Then they come in portions.
  */
 START_TEST(reports_wait_for_a_loop_that_is_busy)

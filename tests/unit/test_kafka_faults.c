@@ -76,6 +76,7 @@ START_TEST(a_refusal_is_told_of_the_whole_batch)
 }
 END_TEST
 
+/* Case 45. */
 START_TEST(after_a_refusal_others_go_on)
 {
 	CONNECT("linger.ms", "50");
@@ -320,7 +321,7 @@ START_TEST(freeing_at_once_is_fine)
 }
 END_TEST
 
-/* The fatal error. */
+/* The fatal error, case 57. */
 
 START_TEST(a_fatal_error_is_routine)
 {
