@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job take
+-- uses: common record app terms job take
 -- flags: allow-oom
 --
 -- cancel - take back an event that is not claimed yet, even when it is due; or

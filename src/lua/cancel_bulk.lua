@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job take
+-- uses: common record app terms job take
 -- flags: allow-oom
 --
 -- cancel_bulk - cancel up to 1,000 events by a list of ids.

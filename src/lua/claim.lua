@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch job
+-- uses: common record batch terms job
 --
 -- claim - move what is due, records included, from the shadow into a batch.
 --

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job
+-- uses: common record app terms job
 --
 -- dead_replay - give a dead event a new life: the same id and record, a new
 -- birth, attempt 0, due now.

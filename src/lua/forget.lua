@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch job
+-- uses: common record batch terms job
 --
 -- forget - acknowledged lives whose batch is gone (a failover lost the
 -- claim) are removed from where they stand now, by their token.  A job that

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job take
+-- uses: common record app terms job take
 -- flags: allow-oom
 --
 -- purge - one bounded step of taking back all that is meant for a topic: what

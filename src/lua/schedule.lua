@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job store
+-- uses: common record app terms store
 --
 -- schedule - store an event, in place of a pending one of the same id.
 --

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job store
+-- uses: common record app terms store
 --
 -- schedule_bulk - schedule up to 1,000 events, each of which is answered for
 -- itself: one that is refused does not keep the others from being stored.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch job
+-- uses: common record batch terms job
 --
 -- settle - the end of a batch: its entries are forgotten, but for those that
 -- wait for their finish, are buried or parked.

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job
+-- uses: common record app terms job
 -- flags: no-writes
 --
 -- show - what is known of an event, or of a watched key's coming expiry.

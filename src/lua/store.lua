@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 --
 -- store - what schedule and its bulk form share: reading an event from
--- arguments, and writing it.  Needs common, record, app and job.
+-- arguments, and writing it.  Needs common, record, app and terms.
 
 local MAX_HEADERS = 32
 local MAX_HEADER = 8192		-- bytes of its value

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record app job
+-- uses: common record app terms job
 --
 -- touch - a consumer needs more time for a job.
 --

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common record batch job
+-- uses: common record batch terms job
 --
 -- walk - one bounded step through a structure, in search of what disagrees
 -- with the others; and its repair.  docs/protocol.md, "When structures

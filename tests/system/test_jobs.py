@@ -60,3 +60,63 @@ def test_past_its_deadline_it_is_delivered_again(world):
         call(world, "finish", first.id)
     call(world, "finish", of(world, "job", 2)[-1].id)
     world.drained()
+
+
+def test_what_keeps_failing_is_told_to_the_dead_letter_topic(world):
+    dead = world.new_topic()
+    lapsed = world.lapsed(lapsed={"dead_letter_topic": dead})
+    lapsed.errors.add("event.buried")
+    schedule(world, "job", "ttr", 60000, "attempts", 3, "backoff", "20:2:100")
+    for n in range(3):
+        record = of(world, "job", n + 1)[n]
+        assert record.headers["ce_lapseattempt"] == b"%d" % (n + 1)
+        answer = call(world, "fail", record.id, f"no answer {n}")
+        assert answer[0] == (b"retry" if n < 2 else b"dead")
+    told = of(world, "job", 4)[3]
+    assert told.topic == dead and told.id == record.id
+    reason = "attempt 3 of 3 failed: no answer 2"
+    assert told.headers["ce_lapsereason"] == reason.encode()
+    assert told.headers["ce_lapsetopic"] == world.topic.encode()
+    world.drained(dead=True)
+    assert world.dead() == {record.id: reason}
+    shown = world.show("job")
+    assert shown[b"state"] == b"dead" and shown[b"reason"] == reason.encode()
+
+
+def test_touched_in_time_it_does_not_come_again(world):
+    world.lapsed()
+    schedule(world, "job", "ttr", TTR)
+    (record,) = of(world, "job", 1)
+    call(world, "touch", record.id, "+60000")
+    marker = schedule(world, "marker", when=f"+{3 * TTR}")
+    until(lambda: marker in {r.id for r in world.ledger.read()}, "the marker", 20)
+    assert len([r for r in world.ledger.records if r.id == record.id]) == 1
+    assert call(world, "finish", record.id) == [b"finished", b"waiting"]
+    world.drained()
+
+
+def test_a_killed_instance_costs_no_job(world):
+    """Delivered or not when it died: all are finished, each by one token."""
+    first = world.lapsed(lapsed={"lease": "1s"})
+    names = [f"job-{n}" for n in range(200)]
+    for name in names:
+        schedule(world, name, "ttr", 5000, "attempts", 100)
+    until(lambda: len(world.ledger.read()) > 0, "the first job", 20)
+    first.kill()
+    world.instances.remove(first)
+    world.lapsed(lapsed={"lease": "1s"})
+    finished = set()
+
+    def consume():
+        for record in world.ledger.read():
+            if record.id not in finished:
+                try:
+                    call(world, "finish", record.id)
+                except redis.ResponseError as error:
+                    assert "LAPSE_STALE" in str(error)
+                else:
+                    finished.add(record.id)
+        return len(finished) == len(names)
+    until(consume, "every job to be finished", 40)
+    world.drained()
+    assert {i.split(b"@")[0] for i in finished} == {b"s:" + n.encode() for n in names}
