@@ -519,6 +519,68 @@ START_TEST(a_topic_to_be_tried_waits_for_a_redis_that_refuses)
 }
 END_TEST
 
+/* The next walk that is asked for; what else is wanted is answered. */
+static const struct ask *next_walk(void)
+{
+	const unsigned slot = 0, life = bridge_lease(bridge)->joins;
+	const usec_t left = TERM;
+
+	for (int i = 0; i < 100; i++) {
+		const struct ask *ask = bridge_ask(bridge, now);
+
+		if (!ask)
+			now = bridge_deadline(bridge, now);
+		else if (ask->kind == ASK_WALK)
+			return ask;
+		else if (ask->kind == ASK_RENEW)
+			bridge_renewed(bridge, life, REDIS + now, &slot, &left, 1, NULL, 0, now);
+		else
+			bring(ask->batch, 0, -1);
+	}
+	ck_abort_msg("no walk");
+	return NULL;
+}
+
+START_TEST(what_disagrees_twice_is_repaired_and_told)
+{
+	const struct walk_found found = {
+		BYTES("open-without-batch"), BYTES("0:7"), BYTES("removed"),
+	};
+	const struct walk_found seen = { found.kind, found.name, bytes_none };
+	struct walk_answer a = { .cursor = BYTES("0"), .looked = 3, .found = &seen, .n = 1 };
+	const struct ask *ask;
+	unsigned life;
+
+	bring(start(), 0, -1);
+	life = bridge_lease(bridge)->joins;
+	ask = next_walk();
+	ck_assert(!ask->walk->repair);
+	bridge_walked(bridge, life + 1, &a, now);	/* of another stay */
+	ck_assert_uint_eq(bridge_counters(bridge)->walked, 0);
+	bridge_walked(bridge, life, &a, now);
+	ck_assert_uint_eq(bridge_counters(bridge)->walked, 3);
+	ck_assert(!noted(NOTE_REPAIRED));
+	ask = next_walk();
+	ck_assert(ask->walk->repair);
+	ck_assert_uint_eq(ask->walk->n, 1);
+	a.found = &found;
+	bridge_walked(bridge, life, &a, now);
+	ck_assert_uint_eq(bridge_counters(bridge)->repaired, 1);
+	ck_assert(noted(NOTE_REPAIRED));
+	expect(ASK_CLAIM);		/* entries may have come due by it */
+}
+END_TEST
+
+START_TEST(a_walk_that_is_refused_is_no_reason_to_wait)
+{
+	bring(start(), 0, -1);
+	next_walk();
+	bridge_refused(bridge, ASK_WALK, bridge_lease(bridge)->joins, NULL, REFUSAL_LATER, now);
+	bridge_wake(bridge, DUE, now);
+	expect(ASK_CLAIM);
+}
+END_TEST
+
 START_TEST(draining_it_settles_and_leaves)
 {
 	bring(start(), 1, DUE);
@@ -778,6 +840,8 @@ int main(void)
 	tcase_add_test(tests, a_redis_that_refuses_is_left_alone_for_a_while);
 	tcase_add_test(tests, what_redis_refuses_to_read_keeps_nobody_waiting);
 	tcase_add_test(tests, a_topic_to_be_tried_waits_for_a_redis_that_refuses);
+	tcase_add_test(tests, what_disagrees_twice_is_repaired_and_told);
+	tcase_add_test(tests, a_walk_that_is_refused_is_no_reason_to_wait);
 	tcase_add_test(tests, draining_it_settles_and_leaves);
 	tcase_add_test(tests, giving_up_it_settles_what_was_delivered_and_leaves_the_rest);
 	tcase_add_test(tests, giving_up_an_untouched_batch_stays_as_it_is);
