@@ -238,14 +238,18 @@ static void add_route(struct conf *c, const struct conf_route *r, struct conf_re
 {
 	struct conf_origin at = { .kind = ORIGIN_FILE, .line = r->line };
 	struct bytes *patterns = mem_alloc(r->patterns.n, sizeof(*patterns));
+	struct bytes *excludes = mem_alloc(r->excludes.n, sizeof(*excludes));
 	struct err e;
 
 	for (size_t i = 0; i < r->patterns.n; i++)
 		patterns[i] = bytes_str(r->patterns.p[i]);
+	for (size_t i = 0; i < r->excludes.n; i++)
+		excludes[i] = bytes_str(r->excludes.p[i]);
 
 	struct route route = {
 		.name = bytes_str(r->name),
 		.patterns = patterns, .npatterns = r->patterns.n,
+		.excludes = excludes, .nexcludes = r->excludes.n,
 		.registers = r->registers,
 		.one_db = r->database >= 0,
 		.db = r->database >= 0 ? (unsigned)r->database : 0,
@@ -265,6 +269,7 @@ static void add_route(struct conf *c, const struct conf_route *r, struct conf_re
 	if (!routes_add(c->routes, &route, &e))
 		SAY(c, report, CONF_MISTAKE, &at, "route %s: %s", r->name, e.text);
 	free(patterns);
+	free(excludes);
 	if (r->dead_topic && strcmp(r->dead_topic, r->topic) == 0)
 		SAY(c, report, CONF_WARNING, &at, "route %s has its topic for dead letters as "
 		    "well: what it refuses it will refuse again", r->name);

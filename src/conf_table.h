@@ -74,6 +74,7 @@ struct conf_route {
 	char *name;
 	int line;
 	struct conf_patterns patterns;
+	struct conf_patterns excludes;
 	unsigned registers;
 	int64_t database;		/* -1: any that is watched */
 	char *topic;

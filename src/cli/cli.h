@@ -118,6 +118,7 @@ enum status cli_import(struct cli *cli);
 enum status cli_install(struct cli *cli);
 enum status cli_list(struct cli *cli);
 enum status cli_purge(struct cli *cli);
+enum status cli_match(struct cli *cli);
 enum status cli_reschedule(struct cli *cli);
 enum status cli_schedule(struct cli *cli);
 enum status cli_setex(struct cli *cli);

@@ -69,6 +69,8 @@ static const struct option setex_options[] = {
 
 static const struct option del_options[] = { OPTION_DB, { NULL } };
 
+static const struct option match_options[] = { OPTION_DB, { NULL } };
+
 static const struct option show_options[] = {
 	{ "watched", NULL, "the argument is a watched key, not an id" },
 	OPTION_DB,
@@ -175,6 +177,12 @@ static const struct verb verbs[] = {
 	  "none was announced, or it is on its way to Kafka, the key is deleted all the same, "
 	  "and the status is 3.",
 	  del_options, cli_del },
+	{ "match", "KEY", 1, ARGS_ANY, "KEY... [--db N]",
+	  "tell which route takes a watched key, and what record would result",
+	  "Tells for each key which route of -c FILE takes it, and the topic, Kafka key and "
+	  "headers of the record that its expiry would make. Nothing is sent, and Redis is not "
+	  "asked. A key that no route takes gives status 3.",
+	  match_options, cli_match },
 	{ "show", "ID", 1, 1, "ID [--watched [--db N]]",
 	  "tell all about one event or watched key",
 	  "Tells all that is known of an event: its state (scheduled, in-flight, parked), due "

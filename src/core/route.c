@@ -93,6 +93,9 @@ static void route_free(struct route *r)
 	for (size_t i = 0; i < r->npatterns; i++)
 		free((char *)r->patterns[i].p);
 	free((struct bytes *)r->patterns);
+	for (size_t i = 0; i < r->nexcludes; i++)
+		free((char *)r->excludes[i].p);
+	free((struct bytes *)r->excludes);
 	free((char *)r->name.p);
 	free((char *)r->topic.p);
 	free((char *)r->dead_topic.p);
@@ -124,15 +127,22 @@ static struct bytes copy(struct bytes b)
 	return b.p ? bytes_of(mem_copy(b), b.n) : bytes_none;
 }
 
+static struct bytes *copies(const struct bytes *from, size_t n)
+{
+	struct bytes *to = mem_alloc(n, sizeof *to);
+
+	for (size_t i = 0; i < n; i++)
+		to[i] = copy(from[i]);
+	return to;
+}
+
 static struct route *route_copy(const struct route *from)
 {
 	struct route *r = mem_alloc(1, sizeof *r);
-	struct bytes *patterns = mem_alloc(from->npatterns, sizeof *patterns);
 
-	for (size_t i = 0; i < from->npatterns; i++)
-		patterns[i] = copy(from->patterns[i]);
 	*r = *from;
-	r->patterns = patterns;
+	r->patterns = copies(from->patterns, from->npatterns);
+	r->excludes = copies(from->excludes, from->nexcludes);
 	r->name = copy(from->name);
 	r->topic = copy(from->topic);
 	r->dead_topic = copy(from->dead_topic);
@@ -160,6 +170,9 @@ static bool patterns_check(const struct route *r, size_t *wildcards,
 		if (n < *wildcards)
 			*wildcards = n;
 	}
+	for (size_t i = 0; i < r->nexcludes; i++)
+		if (!glob_check(r->excludes[i], &why))
+			return err_set(err, "exclude: %s", why.text);
 	return true;
 }
 
@@ -306,6 +319,14 @@ static bool edges_fit(const struct pattern *p, struct bytes key)
 		memcmp(key.p + key.n - end->n, end->p, end->n) == 0;
 }
 
+static bool is_excluded(const struct route *r, struct bytes key)
+{
+	for (size_t i = 0; i < r->nexcludes; i++)
+		if (glob_match(r->excludes[i], key, NULL))
+			return true;
+	return false;
+}
+
 static bool pattern_fits(struct search *s, const struct pattern *p)
 {
 	const struct route *r = s->rs->v[p->route];
@@ -314,7 +335,7 @@ static bool pattern_fits(struct search *s, const struct pattern *p)
 		glob_pairs_had(s->key, &s->pairs);
 	return glob_pairs_within(&p->pairs, &s->pairs) &&
 		edges_fit(p, s->key) && (!r->one_db || r->db == s->db) &&
-		glob_match(p->text, s->key, NULL);
+		glob_match(p->text, s->key, NULL) && !is_excluded(r, s->key);
 }
 
 /* The chain is in order: its first match is its best, and few are tried. */

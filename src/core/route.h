@@ -46,6 +46,8 @@ struct route {
 	struct bytes name;
 	const struct bytes *patterns;
 	size_t npatterns;	/* at least 1 */
+	const struct bytes *excludes;	/* keys that match one of them are not its */
+	size_t nexcludes;
 	unsigned registers;	/* of enum route_register */
 	bool one_db;		/* only keys of database `db`; else of any */
 	unsigned db;
@@ -71,7 +73,7 @@ void routes_free(struct routes *rs);	/* accepts NULL */
 
 /*
  * Adds a copy of `route`, behind those that are there.  Refused: a missing
- * name, a name taken, no pattern or a bad one, a bad topic, a bad template or
+ * name, a name taken, no pattern, a bad one among patterns or excludes, a bad topic, a bad template or
  * one that names a wildcard which one of the patterns lacks.
  */
 bool routes_add(struct routes *rs, const struct route *route,
@@ -103,7 +105,7 @@ const struct route *routes_named(const struct routes *rs, struct bytes name);
 
 /*
  * Whether some key matches both, so that the later of the two never sees it.
- * Exact but for the own prefix, which is not looked at.
+ * Exact but for the own prefix and for excludes, which are not looked at.
  */
 bool route_overlaps(const struct route *a, const struct route *b);
 

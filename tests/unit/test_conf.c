@@ -166,7 +166,7 @@ START_TEST(every_option_is_taken)
 	     "[route one]\npattern = a:*\npattern = b:*:c\ntopic = t\nkey = {1}\n"
 	     "register = none\nvalue = none\ninferred = drop\nmode = raw\n"
 	     "content_type = application/json; charset=utf-8\ntype = com.example.x\n"
-	     "database = 3\nmax_value = 1k\nevicted = emit\nrefresh = yes\n");
+	     "database = 3\nexclude = a:x\nexclude = a:y*\nmax_value = 1k\nevicted = emit\nrefresh = yes\n");
 	ck_assert_good();
 	ck_assert_str_eq(told(), "");
 	ck_assert_int_eq(conf->database, 5);
@@ -189,6 +189,8 @@ START_TEST(every_option_is_taken)
 	ck_assert(!r->copy && r->one_db);
 	ck_assert_uint_eq(r->db, 3);
 	ck_assert_int_eq(r->inferred, ROUTE_DROP);
+	ck_assert_uint_eq(r->nexcludes, 2);
+	ck_assert_text(r->excludes[1], "a:y*");
 	ck_assert_uint_eq(r->max_value, 1024);
 	ck_assert_int_eq(r->evicted, ROUTE_EVICTED_EMIT);
 	ck_assert(r->refresh);
@@ -339,6 +341,8 @@ static const struct {
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = ..\n", "lapsed.conf:5: topic: \"..\" is not a "
 	  "topic: 1 to 249 of letters, digits and . _ -, and neither . nor ..\n" },
+	{ KAFKA "[route a]\npattern = x\ntopic = t\nexclude = [\n",
+	  "lapsed.conf:6: exclude: the [ at byte 1 is never closed (write \\[ for a bracket)\n" },
 	{ KAFKA "[route a]\npattern = x\ntopic = t\nregister = ap\n",
 	  "lapsed.conf:6: register: \"ap\" is none of none, app, events, scan\n" },
 	/* the file itself */

@@ -151,6 +151,20 @@ START_TEST(a_route_may_be_for_one_database)
 }
 END_TEST
 
+START_TEST(what_is_excluded_is_for_others)
+{
+	const struct bytes excludes[] = { { "a:x*", 4 }, { "a:y", 3 } };
+
+	must_add("most", "a:*", (struct route){ .excludes = excludes, .nexcludes = 2 });
+	must_add("x", "a:x?", PLAIN);
+	ck_assert_str_eq(match("a:1"), "most");
+	ck_assert_str_eq(match("a:yy"), "most");
+	ck_assert_str_eq(match("a:x1"), "x");
+	ck_assert_ptr_null(match("a:x"));
+	ck_assert_ptr_null(match("a:y"));
+}
+END_TEST
+
 START_TEST(names_may_hold_any_byte)
 {
 	must_add("x", "a:[^b]*", PLAIN);
@@ -363,6 +377,7 @@ int main(void)
 	tcase_add_test(tc, a_route_may_have_several_patterns);
 	tcase_add_test(tc, keys_of_our_own_never_match);
 	tcase_add_test(tc, a_route_may_be_for_one_database);
+	tcase_add_test(tc, what_is_excluded_is_for_others);
 	tcase_add_test(tc, names_may_hold_any_byte);
 	tcase_add_test(tc, all_that_was_given_is_copied);
 	tcase_add_test(tc, without_a_template_the_key_is_the_key);

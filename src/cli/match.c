@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* match - the verb that tells which route takes a key, and what would result. */
+#include "cli/cli.h"
+#include "conf.h"
+#include "core/event.h"
+#include "core/json.h"
+#include "core/route.h"
+
+struct match {
+	const struct cli *cli;
+	struct bytes key;
+	unsigned db;
+	struct event event;
+	struct event_room room;
+	struct message message;
+};
+
+/* What an expiry now would be made of; false when no route takes it. */
+static bool find(struct match *m, struct buf *room, struct err *err)
+{
+	const struct event_conf conf = {
+		.source = bytes_str(m->cli->conf->source), .shard = BYTES("lapse:{0}"),
+	};
+	const struct record record = { .birth = 0 };
+	const struct member member = { .kind = MEMBER_WATCHED, .db = m->db, .name = m->key };
+	struct buf packed = { 0 };
+	struct envelope envelope = { .due = 0, .certainty = CERTAINTY_FOUND };
+	size_t at;
+	bool made;
+
+	if (!record_pack(&record, &packed, err))
+		return false;
+	envelope.record = buf_view(&packed);
+	buf_reset(room);
+	member_write(&member, room);
+	at = room->n;
+	envelope_pack(&envelope, room);
+	made = event_read(&m->event, m->cli->conf->routes, bytes_of(room->p, at),
+			  bytes_skip(buf_view(room), at), err) &&
+		event_build(&m->event, &conf, TRIGGER_TIMER, &m->room, &m->message, err);
+	buf_clear(&packed);
+	return made;
+}
+
+/* Those that depend on the moment are left out. */
+static bool lasts(struct bytes header)
+{
+	return bytes_eq(header, BYTES("ce_type")) || bytes_eq(header, BYTES("ce_subject")) ||
+	       bytes_eq(header, BYTES("content-type"));
+}
+
+static void tell(const struct match *m)
+{
+	out_name(stdout, m->key);
+	printf(": route ");
+	out_name(stdout, m->event.route->name);
+	putchar('\n');
+	out_label("topic");
+	out_name(stdout, m->message.topic);
+	putchar('\n');
+	out_label("key");
+	out_text(stdout, m->message.key, SIZE_MAX);
+	putchar('\n');
+	out_label("value");
+	puts(m->event.route->copy ? "a copy" : "none");
+	for (size_t i = 0; i < m->message.nheaders; i++) {
+		if (!lasts(m->message.headers[i].name))
+			continue;
+		out_label(m->message.headers[i].name.p);
+		out_text(stdout, m->message.headers[i].value, SIZE_MAX);
+		putchar('\n');
+	}
+}
+
+static void tell_json(const struct match *m, bool found)
+{
+	struct buf line = { 0 };
+	struct json j;
+
+	json_init(&j, &line);
+	json_object(&j);
+	out_json_bytes(&j, "key", m->key);
+	json_key(&j, "db");
+	json_uint(&j, m->db);
+	if (found) {
+		out_json_bytes(&j, "route", m->event.route->name);
+		out_json_bytes(&j, "topic", m->message.topic);
+		out_json_bytes(&j, "kafka_key", m->message.key);
+		json_key(&j, "copy");
+		json_bool(&j, m->event.route->copy);
+	}
+	for (size_t i = 0; found && i < m->message.nheaders; i++)
+		if (lasts(m->message.headers[i].name))
+			out_json_bytes(&j, m->message.headers[i].name.p,
+				       m->message.headers[i].value);
+	json_object_end(&j);
+	out_json_line(&line);
+	buf_clear(&line);
+}
+
+/* False when no route takes it. */
+static bool match_one(struct match *m, struct buf *room)
+{
+	struct err err;
+	bool found = find(m, room, &err);
+
+	if (m->cli->json) {
+		tell_json(m, found);
+	} else if (found) {
+		tell(m);
+	} else {
+		out_name(stdout, m->key);
+		printf(": no route\n");
+	}
+	return found;
+}
+
+enum status cli_match(struct cli *cli)
+{
+	struct match m = { .cli = cli };
+	struct buf room = { 0 };
+	enum status status = STATUS_DONE;
+	struct conf_report report = { .n = 0 };
+	const struct conf_source source = { .path = args_value(&cli->args, "config"), .tool = true };
+	uint64_t db;
+	struct err err;
+
+	if (!cli_number(cli, "db", RECORD_DB_MAX, 0, &db, &err))
+		return cli_usage(cli, &err);
+	cli->conf = conf_load(&source, &report);
+	conf_report_print(&report, "lapse: ", stderr);
+	conf_report_clear(&report);
+	if (!cli->conf)
+		return STATUS_USAGE;
+	m.db = (unsigned)db;
+	if (routes_count(cli->conf->routes) == 0)
+		cli_note("warning: there are no routes; -c FILE names a configuration with some");
+	for (size_t i = 0; i < cli->args.n_words; i++) {
+		if (!cli_name(cli, cli->args.word[i], "KEY", &m.key, &err)) {
+			status = cli_usage(cli, &err);
+			break;
+		}
+		if (!match_one(&m, &room))
+			status = STATUS_REFUSED;
+	}
+	event_room_clear(&m.room);
+	buf_clear(&room);
+	return status;
+}
