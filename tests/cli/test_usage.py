@@ -18,6 +18,7 @@ VERBS = {
     "purge": "topic yes",
     "setex": "db no-copy",
     "del": "db",
+    "match": "db",
     "show": "watched db",
     "list": "limit due-before",
     "stats": "",
