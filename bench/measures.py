@@ -368,7 +368,37 @@ def _idle(lab, n, seconds):
     # What a script calls is counted too, and costs no round trip.
     asked = sum(new.get(name, 0) for name in ("evalsha", "ping", "psubscribe", "set", "get"))
     return {"cpu_percent": 100 * max(cpu) / seconds, "commands_per_s": asked / n / seconds,
+            "cpu_percent_in_all": 100 * sum(cpu) / seconds,
             "commands": {k: v for k, v in new.items() if v}}
 
 
-ALL = {f.__name__: f for f in (lateness, sustained, backlog, schedule, memory, idle)}
+def cost(lab, quick):
+    """What looking around costs: three daemons at rest, and passes that find nothing."""
+    lab.clean()
+    n = 200_000 if quick else 1_000_000
+    lab.run("load", how="direct", n=n, min=HOUR, max=2 * HOUR)
+    rest = _idle(lab, 3, 10 if quick else 20)
+    sweep = _sweep(lab)
+    return {"rest": rest, "sweep": sweep, "rows": [
+        at_most("CPU of three daemons at rest, together", rest["cpu_percent_in_all"], 0.5, " %"),
+        at_most("Redis commands of all three", 3 * rest["commands_per_s"], 30, " /s"),
+        at_most(f"scripts an interval of 1 s, {n} entries, none due, in Redis",
+                sweep["ms_per_interval"], 10, " ms"),
+    ]}
+
+
+def _sweep(lab, seconds=15):
+    """All scripts of that time, renewals and the canary too, for each interval."""
+    with lab.topic() as topic:
+        daemon = lab.daemon(topic=topic, stats_interval="1s", sweep_interval="1s")
+        daemon.start()
+        daemon.ready()
+        time.sleep(3)       # the start is over
+        lab.db.config_resetstat()
+        time.sleep(seconds)
+        spent = lab.db.info("commandstats")["cmdstat_evalsha"]["usec"]
+        daemon.stop()
+    return {"ms_per_interval": spent / 1000 / seconds}
+
+
+ALL = {f.__name__: f for f in (lateness, sustained, backlog, schedule, memory, idle, cost)}

@@ -2,9 +2,11 @@
 """What users of others ran into and no other test shows."""
 
 import statistics
+import time
 
 from limits import scaled, until
 from place import TimedLoad, some
+from world import PREFIX
 
 
 def test_longer_than_the_lease(place):
@@ -13,6 +15,19 @@ def test_longer_than_the_lease(place):
         place.lapsed(lapsed={"lease": "1s"})
     ids = place.schedule_many([f"job-{i}" for i in range(100)], "+10000")
     ids += place.setex_many([f"load-{i}" for i in range(100)], "10000")
+    place.settle(ids)
+
+
+def test_many_open_entries_are_adopted(place):
+    """Of a slot with 10,000; it begins a second after the lease could have ended at the latest."""
+    victim = place.lapsed(lapsed={"lease": "2s"}, kafka={"bootstrap.servers": "127.0.0.1:1"})
+    ids = place.schedule_many([f"job-{i}" for i in range(10_000)])
+    until(lambda: not place.client.exists(f"{PREFIX}:due"), "all to be claimed")
+    heir = place.lapsed(lapsed={"lease": "2s"})
+    victim.kill()
+    began = time.monotonic()
+    heir.wait("batch.adopted")
+    assert time.monotonic() - began < scaled(2 + 1)
     place.settle(ids)
 
 

@@ -107,7 +107,7 @@ def slow(link):
 
 
 def drip(link):
-    link.drip = 50
+    link.drip = 200
 
 
 WIRES = {f.__name__: f for f in (reset, refused, blackhole, half_open, slow, drip)}
