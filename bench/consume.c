@@ -5,6 +5,7 @@
  *
  *   kafka=HOST:PORT  topic=bench  partitions=4  n=COUNT  letter=e  limit=60
  *   subject=	what stands in front of the id in ce_subject
+ *   redis=PATH	  jobs: finish each, and end when the last has been
  *
  * Ends after `n` different events, or after `limit` seconds.  Prints
  *   events, duplicates	  by the number in ce_subject
@@ -31,6 +32,8 @@ struct seen {
 	char letter;
 	struct hist lateness, made;
 	int64_t first, last;
+	redisContext *redis;
+	int64_t owed;		/* answers of Redis */
 };
 
 static struct bytes header(rd_kafka_headers_t *h, const char *name)
@@ -58,6 +61,25 @@ static int64_t time_of(struct bytes text)
 	return timegm(&tm) * INT64_C(1000) + ms;
 }
 
+static void answers(struct seen *s, int64_t leave)
+{
+	for (; s->owed > leave; s->owed--)
+		freeReplyObject(tool_reply(s->redis));
+}
+
+/* A hundred at a time are on the way. */
+static void finish(struct seen *s, rd_kafka_headers_t *h)
+{
+	struct bytes shard = header(h, "ce_lapseshard"), id = header(h, "ce_id");
+	const char *argv[] = { "FCALL", "lapse_finish", "1", shard.p, id.p };
+	const size_t lens[] = { 5, 12, 1, shard.n, id.n };
+
+	if (redisAppendCommandArgv(s->redis, 5, argv, lens) != REDIS_OK)
+		tool_die("Redis: %s", s->redis->errstr);
+	if (++s->owed >= 200)
+		answers(s, 100);
+}
+
 static void take(struct seen *s, const rd_kafka_message_t *m)
 {
 	int64_t now = tool_now(), made = rd_kafka_message_timestamp(m, NULL), due;
@@ -79,6 +101,8 @@ static void take(struct seen *s, const rd_kafka_message_t *m)
 		return;
 	}
 	s->got[i] = 1;
+	if (s->redis)
+		finish(s, h);
 	s->first = s->events++ ? s->first : now;
 	s->last = now;
 	due = time_of(header(h, "ce_time"));
@@ -149,14 +173,23 @@ int main(int argc, char **argv)
 	s.name = tool_text(argv, "subject", "");
 	s.name_len = strlen(s.name);
 	s.got = mem_alloc(s.n, 1);
+	if (*tool_text(argv, "redis", ""))
+		s.redis = tool_redis(argv);
 	assign(rk, argv);
 	while (s.events < s.n && tool_now() < end) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 100);
 
 		if (m && !m->err)
 			take(&s, m);
+		if (!m && s.redis)
+			answers(&s, 0);
 		if (m)
 			rd_kafka_message_destroy(m);
+	}
+	if (s.redis) {
+		answers(&s, 0);
+		s.last = tool_now();
+		redisFree(s.redis);
 	}
 	print(&s);
 	rd_kafka_consumer_close(rk);

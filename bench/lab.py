@@ -136,6 +136,9 @@ class Lab:
     def pending(self):
         return self.db.zcard(f"{PREFIX}:due")
 
+    def waiting(self):
+        return self.db.zcard(f"{PREFIX}:wait")
+
     def open_batches(self):
         return self.db.hlen(f"{PREFIX}:open")
 

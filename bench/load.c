@@ -10,6 +10,8 @@
  *   rate=0         events a second; 0: no pause
  *   how=
  *     schedule  FCALL lapse_schedule for each
+ *     bulk      FCALL lapse_schedule_bulk for each 200; with ttr=MS, jobs; with
+ *               at=MS (since 1970), all due then
  *     setex     FCALL lapse_setex for each: a watched key
  *     plain     ZADD and HSET for each, of the same bytes: what `schedule` is
  *               compared with
@@ -30,6 +32,7 @@
 
 #define ARGS_MAX	2048
 #define PIECE		400	/* events of one command of `direct` */
+#define BULK		200	/* and of `bulk` */
 
 struct load {
 	redisContext *c;
@@ -39,7 +42,8 @@ struct load {
 	size_t npayload;
 	uint64_t first, n;
 	char letter;
-	int64_t min, max, rate, depth, key;
+	int64_t min, max, rate, depth, key, at;
+	const char *ttr;
 	uint64_t random;
 	/* the command being made */
 	const char *argv[ARGS_MAX];
@@ -86,23 +90,58 @@ static int64_t delay(struct load *l)
 	return l->min + (int64_t)((l->random >> 33) % (uint64_t)(l->max - l->min + 1));
 }
 
+static void due_time(struct load *l)
+{
+	size_t from = l->text.n;
+
+	buf_byte(&l->text, l->at ? '@' : '+');
+	buf_int(&l->text, l->at ? l->at : delay(l));
+	text_since(l, from);
+}
+
 static void schedule(struct load *l, const char *id)
 {
-	size_t from;
-
 	word(l, "FCALL");
 	word(l, "lapse_schedule");
 	word(l, "1");
 	word(l, l->prefix);
 	arg(l, id, TOOL_ID_LEN);
-	from = l->text.n;
-	buf_byte(&l->text, '+');
-	buf_int(&l->text, delay(l));
-	text_since(l, from);
+	due_time(l);
 	word(l, l->topic);
 	arg(l, id, l->key ? TOOL_ID_LEN : 0);
 	arg(l, l->payload, l->npayload);
 	send(l);
+}
+
+static void bulk(struct load *l)
+{
+	for (uint64_t i = 0; i < l->n; i += BULK) {
+		uint64_t n = l->n - i < BULK ? l->n - i : BULK;
+
+		word(l, "FCALL");
+		word(l, "lapse_schedule_bulk");
+		word(l, "1");
+		word(l, l->prefix);
+		for (uint64_t k = l->first + i; k < l->first + i + n; k++) {
+			char id[TOOL_ID_LEN + 1];
+			size_t from = l->text.n;
+
+			word(l, l->ttr ? "7" : "5");
+			tool_id(id, l->letter, k);
+			buf_add(&l->text, bytes_of(id, TOOL_ID_LEN));
+			text_since(l, from);
+			due_time(l);
+			word(l, l->topic);
+			word(l, "");
+			arg(l, l->payload, l->npayload);
+			if (l->ttr) {
+				word(l, "ttr");
+				word(l, l->ttr);
+			}
+		}
+		send(l);
+		collect(l, 4);
+	}
 }
 
 static void setex(struct load *l, const char *id)
@@ -248,11 +287,14 @@ int main(int argc, char **argv)
 		.letter = *tool_text(argv, "letter", "e"),
 		.min = tool_number(argv, "min", 0), .max = tool_number(argv, "max", 0),
 		.rate = tool_number(argv, "rate", 0), .key = tool_number(argv, "key", 1),
-		.depth = tool_number(argv, "depth", 200),
+		.depth = tool_number(argv, "depth", 200), .at = tool_number(argv, "at", 0),
+		.ttr = tool_text(argv, "ttr", ""),
 	};
 	int64_t start;
 
 	(void)argc;
+	if (!*l.ttr)
+		l.ttr = NULL;
 	if (l.max < l.min)
 		l.max = l.min;
 	l.payload = tool_payload(l.npayload);
@@ -262,6 +304,8 @@ int main(int argc, char **argv)
 	start = tool_now();
 	if (strcmp(l.how, "direct") == 0)
 		direct(&l, start);
+	else if (strcmp(l.how, "bulk") == 0)
+		bulk(&l);
 	else
 		one_by_one(&l, start);
 	collect(&l, 0);

@@ -372,6 +372,8 @@ def _idle(lab, n, seconds):
             "commands": {k: v for k, v in new.items() if v}}
 
 
+# -- cost
+
 def cost(lab, quick):
     """What looking around costs: three daemons at rest, and passes that find nothing."""
     lab.clean()
@@ -401,4 +403,71 @@ def _sweep(lab, seconds=15):
     return {"ms_per_interval": spent / 1000 / seconds}
 
 
-ALL = {f.__name__: f for f in (lateness, sustained, backlog, schedule, memory, idle, cost)}
+# -- jobs
+
+def jobs(lab, quick):
+    """Jobs with a time to run: in bulk, through their whole life, and waiting."""
+    n, rounds = (20000, 3) if quick else (100000, 5)
+    bulk = [_bulk_round(lab, n) for _ in range(rounds)]
+    ratio = statistics.median(r["ratio"] for r in quiet_ones(bulk))
+    middle = min(bulk, key=lambda r: abs(r["ratio"] - ratio))
+    life, waiting = _life(lab, n), _waiting(lab, n)
+    where = "Redis first on the CPU" if life["favoured"] else "Redis shares the CPU"
+    return {"jobs": n, "bulk": bulk, "life": life, "waiting": waiting, "rows": [
+        plain("scheduled in bulk, plain events", middle["bulk"], " events/s"),
+        plain("ZADD and HSET of the same bytes, pipelined", middle["plain"], " events/s"),
+        at_least(f"ratio, median of {rounds} rounds", ratio, 0.7),
+        plain("scheduled in bulk, jobs", middle["jobs"], " jobs/s"),
+        plain(f"{n:,} due in one millisecond: due to last finish", life["seconds"], " s"),
+        plain("whole lives (deliver, finish)", n / life["seconds"], " jobs/s"),
+        plain("delivered twice", life["duplicates"]),
+        at_most(f"Redis PING, p99; {where}", life["ping"]["ping_p99_ms"], 5, " ms"),
+        plain("Redis, per waiting job", waiting["bytes_per_job"], " B"),
+    ]}
+
+
+def _bulk_round(lab, n):
+    lab.quiet()
+    others, took = Others(lab), {}
+    for name, how in (("plain", {"how": "plain"}), ("bulk", {"how": "bulk"}),
+                      ("jobs", {"how": "bulk", "ttr": HOUR})):
+        lab.clean()
+        took[name] = rate(lab.run("load", n=n, min=HOUR, max=2 * HOUR, key=0, **how))
+    return {**took, "ratio": took["bulk"] / took["plain"], "others": others.share()}
+
+
+def _life(lab, n):
+    """All due in the same millisecond; a consumer finishes each."""
+    lab.clean()
+    lab.quiet()
+    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
+        daemon.ready()
+        consumer = lab.begin("consume", topic=topic, n=n, limit=300, redis=lab.redis.socket)
+        due = int(time.time() * 1000) + 5000 + n // 20
+        lab.run("load", how="bulk", topic=topic, n=n, at=due, ttr=HOUR)
+        if time.time() * 1000 > due:
+            raise Failed(f"{n} jobs took longer to schedule than until they were due")
+        ping = lab.begin("ping", every=3)
+        with lab.favour(ping.pid, lab.redis.process.pid) as favoured:
+            seen = lab.end(consumer)
+            pings = lab.end(ping)
+        wait_drained(lab)
+        until(lambda: lab.waiting() == 0, "the last job to be gone", limit=30)
+    check_all(seen, n)
+    return {"seconds": seen["last_us"] / 1e6 - due / 1e3, "duplicates": seen["duplicates"],
+            "ping": pings, "favoured": favoured}
+
+
+def _waiting(lab, n):
+    """Delivered, and nobody has finished them yet."""
+    lab.clean()
+    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
+        daemon.ready()
+        before = lab.db.info("memory")["used_memory"]
+        lab.run("load", how="bulk", topic=topic, n=n, min=1000, max=1000, ttr=HOUR)
+        until(lambda: lab.waiting() == n and lab.open_batches() == 0, "all to wait", limit=120)
+        return {"bytes_per_job": (lab.db.info("memory")["used_memory"] - before) / n}
+
+
+ALL = {f.__name__: f for f in (lateness, sustained, backlog, schedule, memory, idle,
+                               cost, jobs)}
