@@ -88,7 +88,7 @@ def test_one_oversize_event_among_small_ones(world):
     assert list(world.dead()) == [big]
     assert lapsed.wait("event.buried")["member"] == "s:big"
     assert lapsed.stats()["buried"] == 1
-    assert world.show("big")[b"state"] == b"not-found"
+    assert world.show("big")[b"state"] == b"dead"
 
 
 @pytest.mark.parametrize("garbage", [
