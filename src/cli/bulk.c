@@ -230,9 +230,13 @@ static bool take_field(struct fields *f, const struct line *l, struct err *err)
 static bool span_ms(struct bytes from, int64_t *ms, struct err *err)
 {
 	char text[64];
+	size_t n;
 
-	snprintf(text, sizeof(text), "%.*s%s", (int)from.n, from.p,
-		 strspn(from.p, "0123456789") >= from.n ? "ms" : "");
+	/* Longer than any duration; it is refused as it is. */
+	snprintf(text, sizeof(text) - strlen("ms"), "%.*s", (int)from.n, from.p);
+	n = strspn(text, "0123456789");
+	if (n > 0 && !text[n])
+		strcpy(text + n, "ms");
 	return value_duration(text, ms, err);
 }
 
