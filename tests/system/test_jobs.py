@@ -85,10 +85,10 @@ def test_what_keeps_failing_is_told_to_the_dead_letter_topic(world):
 
 def test_touched_in_time_it_does_not_come_again(world):
     world.lapsed()
-    schedule(world, "job", "ttr", TTR)
+    schedule(world, "job", "ttr", 4000)      # longer than we take to touch it
     (record,) = of(world, "job", 1)
     call(world, "touch", record.id, "+60000")
-    marker = schedule(world, "marker", when=f"+{3 * TTR}")
+    marker = schedule(world, "marker", when="+4500")
     until(lambda: marker in {r.id for r in world.ledger.read()}, "the marker", 20)
     assert len([r for r in world.ledger.records if r.id == record.id]) == 1
     assert call(world, "finish", record.id) == [b"finished", b"waiting"]
