@@ -49,16 +49,26 @@ def test_it_is_finished_with_the_ce_id_it_came_with(world):
         call(world, "finish", record.id)
 
 
+def finish_latest(world, name):
+    """Before the next attempt, which a slow machine may miss once or twice."""
+    def finished():
+        try:
+            return call(world, "finish", of(world, name, 1)[-1].id)
+        except redis.ResponseError as e:
+            assert "LAPSE_STALE" in str(e)
+    until(finished, f"{name} to be finished", 10)
+
+
 def test_past_its_deadline_it_is_delivered_again(world):
     world.lapsed()
-    schedule(world, "job", "ttr", TTR, "attempts", 5)
+    schedule(world, "job", "ttr", TTR, "attempts", 50)
     first, second = of(world, "job", 2)[:2]
     assert second.id != first.id and second.value == first.value == b"p"
     assert second.headers["ce_lapseattempt"] == b"2"
     assert second.time >= deadline(first)
     with pytest.raises(redis.ResponseError, match="LAPSE_STALE"):
         call(world, "finish", first.id)
-    call(world, "finish", of(world, "job", 2)[-1].id)
+    finish_latest(world, "job")
     world.drained()
 
 
