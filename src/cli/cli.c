@@ -119,9 +119,18 @@ static bool password_from_file(struct cli *cli, struct err *err)
 	return true;
 }
 
-static enum status load_conf(struct cli *cli)
+bool cli_load_conf(struct cli *cli, const struct conf_source *source)
 {
 	struct conf_report report = { .n = 0 };
+
+	cli->conf = conf_load(source, &report);
+	conf_report_print(&report, "lapse: ", stderr);
+	conf_report_clear(&report);
+	return cli->conf != NULL;
+}
+
+static enum status load_conf(struct cli *cli)
+{
 	struct conf_source source = {
 		.path = args_value(&cli->args, "config"),
 		.tool = true,
@@ -133,10 +142,7 @@ static enum status load_conf(struct cli *cli)
 	if (!none_is_empty(&cli->args, &err))
 		return cli_usage(cli, &err);
 	source.redis_url = url_from_arguments(&cli->args);
-	cli->conf = conf_load(&source, &report);
-	conf_report_print(&report, "lapse: ", stderr);
-	conf_report_clear(&report);
-	if (!cli->conf)
+	if (!cli_load_conf(cli, &source))
 		return STATUS_USAGE;
 	if (!password_from_file(cli, &err)
 			|| !cli_number(cli, "database", RECORD_DB_MAX,

@@ -45,6 +45,9 @@ enum status cli_refuse(struct bytes name, const char *what);
 /* STATUS_USAGE, with the verb's name in front of the reason. */
 enum status cli_usage(const struct cli *cli, const struct err *err);
 
+/* Reads the configuration; false after it has told what is wrong with it. */
+bool cli_load_conf(struct cli *cli, const struct conf_source *source) MUST_CHECK;
+
 /*
  * Reads the configuration and connects; any failure is told at once and is
  * not STATUS_DONE.

@@ -121,17 +121,13 @@ enum status cli_match(struct cli *cli)
 	struct match m = { .cli = cli };
 	struct buf room = { 0 };
 	enum status status = STATUS_DONE;
-	struct conf_report report = { .n = 0 };
 	const struct conf_source source = { .path = args_value(&cli->args, "config"), .tool = true };
 	uint64_t db;
 	struct err err;
 
 	if (!cli_number(cli, "db", RECORD_DB_MAX, 0, &db, &err))
 		return cli_usage(cli, &err);
-	cli->conf = conf_load(&source, &report);
-	conf_report_print(&report, "lapse: ", stderr);
-	conf_report_clear(&report);
-	if (!cli->conf)
+	if (!cli_load_conf(cli, &source))
 		return STATUS_USAGE;
 	m.db = (unsigned)db;
 	if (routes_count(cli->conf->routes) == 0)

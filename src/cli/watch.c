@@ -338,7 +338,6 @@ static enum status watch(struct watch *w)
 
 enum status cli_watch(struct cli *cli)
 {
-	struct conf_report report = { .n = 0 };
 	struct conf_source source = { .path = args_value(&cli->args, "config") };
 	struct watch w = { .cli = cli };
 	enum status status;
@@ -346,10 +345,7 @@ enum status cli_watch(struct cli *cli)
 
 	if (!cli_number(cli, "count", UINT32_MAX, 0, &w.wanted, &err))
 		return cli_usage(cli, &err);
-	cli->conf = conf_load(&source, &report);
-	conf_report_print(&report, "lapse: ", stderr);
-	conf_report_clear(&report);
-	if (!cli->conf)
+	if (!cli_load_conf(cli, &source))
 		return STATUS_USAGE;
 	status = watch(&w);
 	watch_clear(&w);

@@ -38,6 +38,15 @@ local function bad_option(name)
 	return bad('unknown option ' .. pct(string.sub(name, 1, 64)))
 end
 
+-- As bad_call, for a script with one key and no options.
+local function bad_plain_call(keys, argv, fixed)
+	local wrong = bad_call(keys, argv, 1, fixed)
+	if not wrong and #argv > fixed then
+		wrong = bad_option(argv[fixed + 1])
+	end
+	return wrong
+end
+
 local function bad_twice(name)
 	return bad('option ' .. name .. ' is given twice')
 end

@@ -10,12 +10,9 @@
 -- was in (scheduled, in-flight, parked, waiting); or `in-flight`, for an event
 -- that is no job and can't be stopped; or `not-found`.
 local function lapse_cancel(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 1)
+	local wrong = bad_plain_call(keys, argv, 1)
 	if wrong then
 		return wrong
-	end
-	if #argv > 1 then
-		return bad_option(argv[2])
 	end
 	redis.call('SELECT', NSDB)
 	return take_back(keys[1], argv[1])

@@ -6,12 +6,9 @@
 -- KEYS: prefix.  ARGV: ce_id of the dead letter.
 -- Answer: `dropped`.  LAPSE_NOTFOUND: no such dead letter.
 local function lapse_dead_drop(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 1)
+	local wrong = bad_plain_call(keys, argv, 1)
 	if wrong then
 		return wrong
-	end
-	if #argv > 1 then
-		return bad_option(argv[2])
 	end
 	redis.call('SELECT', NSDB)
 	local dead = redis.call('ZREM', keys[1] .. ':dead', argv[1])

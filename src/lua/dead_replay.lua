@@ -39,12 +39,9 @@ local function reborn(obituary, us)
 end
 
 local function lapse_dead_replay(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 1)
+	local wrong = bad_plain_call(keys, argv, 1)
 	if wrong then
 		return wrong
-	end
-	if #argv > 1 then
-		return bad_option(argv[2])
 	end
 	local prefix, name = keys[1], argv[1]
 	redis.call('SELECT', NSDB)

@@ -10,12 +10,9 @@
 -- Answer: `finished`, the state it was in.  LAPSE_STALE, and nothing changes,
 -- for any but the life and attempt that count.
 local function lapse_finish(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 1)
+	local wrong = bad_plain_call(keys, argv, 1)
 	if wrong then
 		return wrong
-	end
-	if #argv > 1 then
-		return bad_option(argv[2])
 	end
 	redis.call('SELECT', NSDB)
 	local job, refused = job_of_token(keys[1], argv[1], math.floor(now_us() / 1000))

@@ -7,12 +7,9 @@
 -- Answer: `rescheduled`, due ms; or `in-flight`; or `waiting`, of a job that was
 -- delivered (touch and fail are for that); or `not-found`.
 local function lapse_reschedule(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 2)
+	local wrong = bad_plain_call(keys, argv, 2)
 	if wrong then
 		return wrong
-	end
-	if #argv > 2 then
-		return bad_option(argv[3])
 	end
 	if not size_ok(argv[1], 1, MAX_NAME) then
 		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')

@@ -98,12 +98,9 @@ local function stats_batches(prefix, ms)
 end
 
 local function lapse_stats(keys, argv)
-	local wrong = bad_call(keys, argv, 1, 0)
+	local wrong = bad_plain_call(keys, argv, 0)
 	if wrong then
 		return wrong
-	end
-	if #argv > 0 then
-		return bad_option(argv[1])
 	end
 	local prefix = keys[1]
 	redis.call('SELECT', NSDB)
