@@ -115,13 +115,30 @@ static bool connect_kafka(struct watch *w, const struct conf *conf, struct err *
 	return true;
 }
 
-/* Its new partitions are read as well. */
-static void follow_partitions(struct watch *w, struct followed *t, int partitions)
+/*
+ * Where to read from: asked for now, since RD_KAFKA_OFFSET_END would be looked
+ * up at some later time, and what comes until then would be missed.
+ */
+static bool end_of(struct watch *w, const struct followed *t, int64_t *end, struct err *err)
 {
-	int64_t from = w->begun ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_END;
+	int64_t low;
+	rd_kafka_resp_err_t e = rd_kafka_query_watermark_offsets(w->kafka, t->topic,
+		t->partitions, &low, end, METADATA_MS);
 
-	for (; t->partitions < partitions; t->partitions++)
+	return !e || err_set(err, "Kafka: %s", rd_kafka_err2str(e));
+}
+
+/* Partitions that come later are read as well, from their beginning. */
+static bool follow_partitions(struct watch *w, struct followed *t, int partitions, struct err *err)
+{
+	for (; t->partitions < partitions; t->partitions++) {
+		int64_t from = RD_KAFKA_OFFSET_BEGINNING;
+
+		if (!w->begun && !end_of(w, t, &from, err))
+			return false;
 		rd_kafka_consume_start_queue(t->handle, t->partitions, from, w->queue);
+	}
+	return true;
 }
 
 /* False when no broker answers. */
@@ -129,13 +146,14 @@ static bool look_at(struct watch *w, struct followed *t, struct err *err)
 {
 	const struct rd_kafka_metadata *m;
 	rd_kafka_resp_err_t e = rd_kafka_metadata(w->kafka, 0, t->handle, &m, METADATA_MS);
+	bool done = true;
 
 	if (e)
 		return err_set(err, "Kafka: %s", rd_kafka_err2str(e));
 	if (m->topic_cnt == 1 && !m->topics[0].err)
-		follow_partitions(w, t, m->topics[0].partition_cnt);
+		done = follow_partitions(w, t, m->topics[0].partition_cnt, err);
 	rd_kafka_metadata_destroy(m);
-	return true;
+	return done;
 }
 
 static bool look_at_all(struct watch *w, struct err *err)
