@@ -84,9 +84,10 @@ local function lease_left(prefix, slot, us)
 	return tonumber(string.match(value, '^%d+:(%d+):')) - math.floor(us / 1000)
 end
 
--- Calls `command key ...` with `list`, in pieces that Lua can unpack.
-local function in_pieces(command, key, list)
-	for i = 1, #list, 4000 do
+-- Calls `command key ...` with `list` (from `first` on), in pieces that Lua can
+-- unpack.
+local function in_pieces(command, key, list, first)
+	for i = first or 1, #list, 4000 do
 		redis.call(command, key, unpack(list, i, math.min(i + 3999, #list)))
 	end
 end

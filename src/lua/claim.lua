@@ -41,15 +41,19 @@ local TRIM = 100
 -- Jobs beyond their deadline that one claim deals with.
 local LATE = 200
 
+-- What an answer has in front of its members and envelopes.
+local HEAD = 7
+local byte = string.byte	-- for loops over all that is due
+
 local function new_claim(keys, argv)
 	local us = now_us()
 	return {
 		prefix = keys[1], us = us, ms = math.floor(us / 1000),
 		limit = tonumber(argv[5]), bytes = tonumber(argv[6]),
 		hush = tonumber(argv[7]), window = tonumber(argv[8]),
-		members = {}, pairs = {}, ahead = {}, gone = {}, follow = {}, again = {},
+		members = {}, answer = { '', '', '', '', '', '', '' }, ahead = {}, gone = {}, follow = {}, again = {},
 		size = 0, absorbed = 0, next = nil, full = false, db = NSDB, taken = {}, expired = {},
-		jobs = {}, has_jobs = false,
+		jobs = {}, has_jobs = false, has_keys = false,
 	}
 end
 
@@ -128,29 +132,30 @@ local function take(c, member, due, certainty)
 	end
 	-- What has no record always fits: a key that only a notification tells of
 	-- is not left for later.
-	local size = record and #record or 0
-	if record and n > 0 and c.size + size > c.bytes then
+	local size = c.size + (record and #record or 0)
+	if record and n > 0 and size > c.bytes then
 		c.full = true
 		return false
 	end
 	if not record then
 		-- A watched key without a copy is born here; a scheduled
 		-- event without a record is for the daemon to bury.
-		record = string.byte(member) == 115 and '' or struct.pack('>I1I8I2', 1, c.us, 0)
+		record = byte(member) == 115 and '' or struct.pack('>I1I8I2', 1, c.us, 0)
 	end
-	if string.byte(record, 12) == JOB_TAG and is_job(record) and not is_spent(record) then
+	if byte(record, 12) == JOB_TAG and is_job(record) and not is_spent(record) then
 		c.jobs[member] = true
 		c.has_jobs = true
 	end
-	c.size = c.size + size
+	c.size = size
 	c.members[n + 1] = member
-	c.pairs[2 * n + 1] = member
-	c.pairs[2 * n + 2] = envelope_head(c, due, certainty) .. record
+	c.answer[HEAD + 2 * n + 1] = member
+	c.answer[HEAD + 2 * n + 2] = envelope_head(c, due, certainty) .. record
 	return true
 end
 
-local function split(member)
+local function split(c, member)
 	local db, key = string.match(member, '^k:(%d+):(.*)$')
+	c.has_keys = true
 	return tonumber(db), key
 end
 
@@ -185,7 +190,7 @@ local function take_expired(c, member, score, at)
 end
 
 local function claim_heard(c, member, word)
-	local db, key = split(member)
+	local db, key = split(c, member)
 	local text, sure = string.match(word, '^(%d+)(!?)$')
 	local age = tonumber(text)
 	-- `seen` has when it expired, not when somebody got round to asking.
@@ -217,7 +222,7 @@ local function claim_heard(c, member, word)
 end
 
 local function claim_watched(c, member, score)
-	local db, key = split(member)
+	local db, key = split(c, member)
 	local gone, at = look(c, db, key)
 	if not gone then
 		return still_there(c, member, score, at)
@@ -244,7 +249,7 @@ local function claim_due(c)
 			last = read_ahead(c, due, i)
 		end
 		if not c.taken[member] then
-			local kind, colon = string.byte(member, 1, 2)
+			local kind, colon = byte(member, 1, 2)
 			local go
 			if kind == 107 and colon == 58 then	-- k:
 				go = claim_watched(c, member, score)
@@ -287,8 +292,8 @@ end
 
 local function remember_seen(c)
 	local seen, list = c.prefix .. ':seen', {}
-	for i = 1, #c.members do
-		if string.byte(c.members[i]) == 107 then	-- k
+	for i = 1, c.has_keys and #c.members or 0 do
+		if byte(c.members[i]) == 107 then	-- k
 			list[#list + 1] = int(c.expired[c.members[i]] or c.ms)
 			list[#list + 1] = c.members[i]
 		end
@@ -317,7 +322,7 @@ local function commit(c, slot, epoch, nonce, seq)
 	if #c.members > 0 then
 		local name = slot .. ':' .. seq
 		first_writes(c.prefix, name)
-		in_pieces('HSET', c.prefix .. ':b:' .. name, c.pairs)
+		in_pieces('HSET', c.prefix .. ':b:' .. name, c.answer, HEAD + 1)
 		redis.call('HSET', c.prefix .. ':open', name, int(c.ms) .. ' 0')
 		use_seq(c.prefix, slot, epoch, nonce, seq)
 		remember_seen(c)
@@ -374,9 +379,9 @@ local function lapse_claim(keys, argv)
 		claim_due(c)
 	end
 	commit(c, slot, epoch, nonce, seq)
-	local answer = { int(c.us), next_due(c), int(c.absorbed), int(#c.follow / 2), '0', '', '0' }
-	for i = 1, 2 * #c.members do
-		answer[7 + i] = c.pairs[i]
+	local head = { int(c.us), next_due(c), int(c.absorbed), int(#c.follow / 2), '0', '', '0' }
+	for i = 1, HEAD do
+		c.answer[i] = head[i]
 	end
-	return answer
+	return c.answer
 end
