@@ -107,8 +107,7 @@ static void begin_route(struct loading *l, int line, const char *name)
 
 	struct conf_route *r = &p->routes[p->n_routes++];
 
-	*r = (struct conf_route){ .line = line, .name = mem_copy(bytes_str(name)),
-				  .database = -1 };
+	*r = (struct conf_route){ .line = line, .name = mem_copy(bytes_str(name)) };
 	set_defaults(r, true);
 	l->place = PLACE_SECTION;
 	l->section = SECTION_ROUTE;

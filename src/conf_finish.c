@@ -204,13 +204,16 @@ static bool has_required(const struct conf *c, const struct conf_route *r,
 	return all;
 }
 
-static bool key_ok(const struct conf *c, const struct conf_route *r,
-		   struct conf_report *report)
+static bool template_ok(const struct conf *c, const struct conf_route *r, const char *name,
+			const char *text, struct conf_report *report)
 {
 	size_t least = GLOB_CAPTURES;
 	const struct conf_origin *at =
-		&r->origins[conf_option_index(conf_option_find(SECTION_ROUTE, "key"))];
+		&r->origins[conf_option_index(conf_option_find(SECTION_ROUTE, name))];
 	struct err e;
+
+	if (!text)
+		return true;
 
 	for (size_t i = 0; i < r->patterns.n; i++) {
 		size_t n = glob_wildcards(bytes_str(r->patterns.p[i]));
@@ -218,42 +221,71 @@ static bool key_ok(const struct conf *c, const struct conf_route *r,
 		least = n < least ? n : least;
 	}
 
-	struct template *t = template_new(bytes_str(r->key), least, &e);
+	struct template *t = template_new(bytes_str(text), least, &e);
 
 	if (!t)
-		SAY(c, report, CONF_MISTAKE, at, "key: %s", e.text);
+		SAY(c, report, CONF_MISTAKE, at, "%s: %s", name, e.text);
 	template_free(t);
 	return t;
 }
 
-static bool watched(const struct conf *c, int64_t db)
+/* Each is told in its own line. */
+static bool templates_ok(const struct conf *c, const struct conf_route *r,
+			 struct conf_report *report)
+{
+	bool topic = template_ok(c, r, "topic", r->topic, report);
+	bool key = template_ok(c, r, "key", r->key, report);
+	bool type = template_ok(c, r, "type", r->type, report);
+
+	return template_ok(c, r, "subject", r->subject, report) && topic && key && type;
+}
+
+static bool watched(const struct conf *c, unsigned db)
 {
 	for (size_t i = 0; i < c->databases.n; i++)
 		if (c->databases.db[i] == db)
 			return true;
-	return c->databases.all || db < 0;
+	return c->databases.all;
+}
+
+static struct bytes *views(const struct conf_patterns *list)
+{
+	struct bytes *all = mem_alloc(list->n, sizeof(*all));
+
+	for (size_t i = 0; i < list->n; i++)
+		all[i] = bytes_str(list->p[i]);
+	return all;
+}
+
+static void route_warnings(const struct conf *c, const struct conf_route *r,
+			   struct conf_report *report)
+{
+	struct conf_origin at = { .kind = ORIGIN_FILE, .line = r->line };
+
+	if (r->dead_topic && strcmp(r->dead_topic, r->topic) == 0)
+		SAY(c, report, CONF_WARNING, &at, "route %s has its topic for dead letters as "
+		    "well: what it refuses it will refuse again", r->name);
+	for (size_t i = 0; i < r->databases.n; i++)
+		if (!watched(c, r->databases.db[i]))
+			SAY(c, report, CONF_WARNING, &at, "route %s is for database %u, which is "
+			    "not among the watched databases", r->name, r->databases.db[i]);
 }
 
 static void add_route(struct conf *c, const struct conf_route *r, struct conf_report *report)
 {
 	struct conf_origin at = { .kind = ORIGIN_FILE, .line = r->line };
-	struct bytes *patterns = mem_alloc(r->patterns.n, sizeof(*patterns));
-	struct bytes *excludes = mem_alloc(r->excludes.n, sizeof(*excludes));
+	struct bytes *patterns = views(&r->patterns), *excludes = views(&r->excludes);
+	struct bytes *topics = views(&r->topics);
 	struct err e;
-
-	for (size_t i = 0; i < r->patterns.n; i++)
-		patterns[i] = bytes_str(r->patterns.p[i]);
-	for (size_t i = 0; i < r->excludes.n; i++)
-		excludes[i] = bytes_str(r->excludes.p[i]);
 
 	struct route route = {
 		.name = bytes_str(r->name),
 		.patterns = patterns, .npatterns = r->patterns.n,
 		.excludes = excludes, .nexcludes = r->excludes.n,
 		.registers = r->registers,
-		.one_db = r->database >= 0,
-		.db = r->database >= 0 ? (unsigned)r->database : 0,
+		.dbs = r->databases.db, .ndbs = r->databases.n,
 		.topic = bytes_str(r->topic),
+		.topics = topics, .ntopics = r->topics.n,
 		.dead_topic = bytes_str(r->dead_topic),
 		.key = bytes_str(r->key),
 		.copy = r->value,
@@ -264,18 +296,15 @@ static void add_route(struct conf *c, const struct conf_route *r, struct conf_re
 		.mode = (enum route_mode)r->mode,
 		.content_type = bytes_str(r->content_type),
 		.type = bytes_str(r->type),
+		.subject = bytes_str(r->subject),
 	};
 
 	if (!routes_add(c->routes, &route, &e))
 		SAY(c, report, CONF_MISTAKE, &at, "route %s: %s", r->name, e.text);
 	free(patterns);
 	free(excludes);
-	if (r->dead_topic && strcmp(r->dead_topic, r->topic) == 0)
-		SAY(c, report, CONF_WARNING, &at, "route %s has its topic for dead letters as "
-		    "well: what it refuses it will refuse again", r->name);
-	if (!watched(c, r->database))
-		SAY(c, report, CONF_WARNING, &at, "route %s is for database %d, which is not "
-		    "among the watched databases", r->name, (int)r->database);
+	free(topics);
+	route_warnings(c, r, report);
 }
 
 static int line_of(const struct conf *c, const struct route *route)
@@ -338,7 +367,7 @@ static void add_routes(struct conf *c, struct conf_report *report)
 		const struct conf_route *r = &c->private->routes[i];
 
 		if (has_required(c, r, report) && r->topic && r->patterns.n &&
-		    key_ok(c, r, report))
+		    templates_ok(c, r, report))
 			add_route(c, r, report);
 	}
 }

@@ -83,6 +83,12 @@ static bool check_topic(const char *value, struct err *e)
 	return true;
 }
 
+/* With places to fill in it is checked with the route's patterns. */
+static bool check_topic_template(const char *value, struct err *e)
+{
+	return strpbrk(value, "{}") || check_topic(value, e);
+}
+
 static bool check_pattern(const char *value, struct err *e)
 {
 	return glob_check(bytes_str(value), e);
@@ -266,12 +272,15 @@ const struct conf_option conf_options[] = {
 	{ SECTION_ROUTE, "register", KIND_BITS, ROUTE(registers), "app,none",
 	  0, 0, OPTION_RELOAD, registers, NULL,
 	  "how lapsed learns of a key's time to live" },
-	{ SECTION_ROUTE, "database", KIND_NUMBER, ROUTE(database), NULL,
+	{ SECTION_ROUTE, "databases", KIND_DATABASES, ROUTE(databases), "*",
 	  0, RECORD_DB_MAX, OPTION_RELOAD, NULL, NULL,
-	  "only keys of this database; of all watched ones unless set" },
+	  "only keys of these, such as 0 or 0,3; * for all that are watched" },
 	{ SECTION_ROUTE, "topic", KIND_TEXT, ROUTE(topic), NULL,
-	  1, 4096, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_topic,
-	  "the Kafka topic" },
+	  1, 4096, OPTION_RELOAD | OPTION_REQUIRED, NULL, check_topic_template,
+	  "template of the Kafka topic" },
+	{ SECTION_ROUTE, "topics", KIND_PATTERNS, ROUTE(topics), NULL,
+	  1, 249, OPTION_RELOAD, NULL, check_pattern,
+	  "topics that may come of it; several times; needed if topic depends on the key" },
 	{ SECTION_ROUTE, "dead_letter_topic", KIND_TEXT, ROUTE(dead_topic), NULL,
 	  1, 4096, OPTION_RELOAD, NULL, check_topic,
 	  "the topic that gets what can't be delivered; that of [lapsed] unless set" },
@@ -301,7 +310,10 @@ const struct conf_option conf_options[] = {
 	  "content-type of the value" },
 	{ SECTION_ROUTE, "type", KIND_TEXT, ROUTE(type), NULL,
 	  1, 255, OPTION_RELOAD, NULL, check_word,
-	  "ce_type instead of io.lapsed.expired" },
+	  "template of ce_type, instead of io.lapsed.expired" },
+	{ SECTION_ROUTE, "subject", KIND_TEXT, ROUTE(subject), NULL,
+	  1, 1024, OPTION_RELOAD, NULL, check_word,
+	  "template of ce_subject, instead of {key}" },
 };
 
 const size_t conf_n_options = sizeof(conf_options) / sizeof(conf_options[0]);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf.h"
 #include "core/buf.h"
 #include "core/err.h"
 
@@ -76,8 +77,9 @@ struct conf_route {
 	struct conf_patterns patterns;
 	struct conf_patterns excludes;
 	unsigned registers;
-	int64_t database;		/* -1: any that is watched */
+	struct conf_databases databases;
 	char *topic;
+	struct conf_patterns topics;	/* that may come of it */
 	char *dead_topic;		/* NULL: the one of [lapsed] */
 	char *key;
 	int value;			/* 0 none, 1 copy */
@@ -88,6 +90,7 @@ struct conf_route {
 	int mode;			/* enum route_mode */
 	char *content_type;
 	char *type;
+	char *subject;
 	struct conf_origin origins[CONF_OPTIONS_MAX];
 };
 

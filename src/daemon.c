@@ -187,7 +187,8 @@ static void produce(struct daemon *d, struct entry *e)
 	bool copy;
 
 	if (!make_message(d, e, &m, &err)) {
-		bridge_verdict(d->bridge, e, VERDICT_CULPRIT, err.text, clock_now());
+		bridge_verdict(d->bridge, e, event_waits(topic_name(e->topic)) ?
+			       VERDICT_NO_TOPIC : VERDICT_CULPRIT, err.text, clock_now());
 		return;
 	}
 	/* Only the batch stays in place until the report. */
@@ -504,8 +505,12 @@ static void start_stats(struct daemon *d)
 /* The first event of a route needn't wait until its topic is looked up. */
 static void warm_topics(struct daemon *d)
 {
-	for (size_t i = 0; i < routes_count(d->conf->routes); i++)
-		kafka_warm(d->kafka, routes_at(d->conf->routes, i)->topic);
+	for (size_t i = 0; i < routes_count(d->conf->routes); i++) {
+		const struct route *r = routes_at(d->conf->routes, i);
+
+		if (!r->templates[ROUTE_TOPIC])
+			kafka_warm(d->kafka, r->topic);
+	}
 }
 
 /* What can't be used changes nothing. */

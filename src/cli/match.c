@@ -16,8 +16,10 @@ struct match {
 	struct message message;
 };
 
-/* What an expiry now would be made of; false when no route takes it. */
-static bool find(struct match *m, struct buf *room, struct err *err)
+enum found { FOUND_NOTHING, FOUND_NO_TOPIC, FOUND_ALL };
+
+/* What an expiry now would be made of, or in `err` why it would wait. */
+static enum found find(struct match *m, struct buf *room, struct err *err)
 {
 	const struct event_conf conf = {
 		.source = bytes_str(m->cli->conf->source), .shard = BYTES("lapse:{0}"),
@@ -26,21 +28,22 @@ static bool find(struct match *m, struct buf *room, struct err *err)
 	const struct member member = { .kind = MEMBER_WATCHED, .db = m->db, .name = m->key };
 	struct buf packed = { 0 };
 	struct envelope envelope = { .due = 0, .certainty = CERTAINTY_FOUND };
+	enum found found = FOUND_NOTHING;
 	size_t at;
-	bool made;
 
 	if (!record_pack(&record, &packed, err))
-		return false;
+		return FOUND_NOTHING;
 	envelope.record = buf_view(&packed);
 	buf_reset(room);
 	member_write(&member, room);
 	at = room->n;
 	envelope_pack(&envelope, room);
-	made = event_read(&m->event, m->cli->conf->routes, bytes_of(room->p, at),
-			  bytes_skip(buf_view(room), at), err) &&
-		event_build(&m->event, &conf, TRIGGER_TIMER, &m->room, &m->message, err);
+	if (event_read(&m->event, m->cli->conf->routes, bytes_of(room->p, at),
+		       bytes_skip(buf_view(room), at), err))
+		found = event_build(&m->event, &conf, TRIGGER_TIMER, &m->room, &m->message, err) ?
+			FOUND_ALL : FOUND_NO_TOPIC;
 	buf_clear(&packed);
-	return made;
+	return found;
 }
 
 /* Those that depend on the moment are left out. */
@@ -50,12 +53,17 @@ static bool lasts(struct bytes header)
 	       bytes_eq(header, BYTES("content-type"));
 }
 
-static void tell(const struct match *m)
+static void tell_route(const struct match *m)
 {
 	out_name(stdout, m->key);
 	printf(": route ");
 	out_name(stdout, m->event.route->name);
 	putchar('\n');
+}
+
+static void tell(const struct match *m)
+{
+	tell_route(m);
 	out_label("topic");
 	out_name(stdout, m->message.topic);
 	putchar('\n');
@@ -73,7 +81,7 @@ static void tell(const struct match *m)
 	}
 }
 
-static void tell_json(const struct match *m, bool found)
+static void tell_json(const struct match *m, enum found found, const struct err *err)
 {
 	struct buf line = { 0 };
 	struct json j;
@@ -83,14 +91,17 @@ static void tell_json(const struct match *m, bool found)
 	out_json_bytes(&j, "key", m->key);
 	json_key(&j, "db");
 	json_uint(&j, m->db);
-	if (found) {
+	if (found != FOUND_NOTHING)
 		out_json_bytes(&j, "route", m->event.route->name);
+	if (found == FOUND_NO_TOPIC)
+		out_json_bytes(&j, "error", bytes_str(err->text));
+	if (found == FOUND_ALL) {
 		out_json_bytes(&j, "topic", m->message.topic);
 		out_json_bytes(&j, "kafka_key", m->message.key);
 		json_key(&j, "copy");
 		json_bool(&j, m->event.route->copy);
 	}
-	for (size_t i = 0; found && i < m->message.nheaders; i++)
+	for (size_t i = 0; found == FOUND_ALL && i < m->message.nheaders; i++)
 		if (lasts(m->message.headers[i].name))
 			out_json_bytes(&j, m->message.headers[i].name.p,
 				       m->message.headers[i].value);
@@ -99,21 +110,25 @@ static void tell_json(const struct match *m, bool found)
 	buf_clear(&line);
 }
 
-/* False when no route takes it. */
+/* False when no record would come of it. */
 static bool match_one(struct match *m, struct buf *room)
 {
 	struct err err;
-	bool found = find(m, room, &err);
+	enum found found = find(m, room, &err);
 
 	if (m->cli->json) {
-		tell_json(m, found);
-	} else if (found) {
+		tell_json(m, found, &err);
+	} else if (found == FOUND_ALL) {
 		tell(m);
+	} else if (found == FOUND_NO_TOPIC) {
+		tell_route(m);
+		out_label("topic");
+		printf("none: %s; its events would wait in Redis\n", err.text);
 	} else {
 		out_name(stdout, m->key);
 		printf(": no route\n");
 	}
-	return found;
+	return found == FOUND_ALL;
 }
 
 enum status cli_match(struct cli *cli)

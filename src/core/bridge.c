@@ -74,6 +74,7 @@ struct bridge {
 	bool gap;			/* the next claim tells what a gap hid */
 	size_t dead_told;		/* how many dead letters we last warned of */
 
+	struct buf text;		/* where topics are filled in */
 	struct ask ask;
 	struct note notes[NOTES];
 	struct note spare;		/* where notes go when the ring is full */
@@ -145,6 +146,7 @@ void bridge_free(struct bridge *b)
 	watch_free(b->watch);
 	walk_clear(&b->walk);
 	free(b->orphans);
+	buf_clear(&b->text);
 	free(b);
 }
 
@@ -828,6 +830,7 @@ static void job_epitaph(const struct record *r, char *why, size_t n)
 /* One entry of a batch that has come. */
 static void entry_enter(struct bridge *b, struct entry *e)
 {
+	struct bytes topic;
 	struct event ev;
 	struct err err;
 
@@ -850,7 +853,9 @@ static void entry_enter(struct bridge *b, struct entry *e)
 		entry_move(e, ENTRY_DONE);
 		return;
 	}
-	topics_enter(b->topics, e, ev.route ? ev.route->topic : ev.record.topic);
+	if (!event_topic(&ev, &b->text, &topic, &err) && e->batch->source != BATCH_FETCHED)
+		b->counters.no_topic++;
+	topics_enter(b->topics, e, topic);
 }
 
 /* Its holders died so often that it must be what they died of. */

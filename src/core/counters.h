@@ -26,6 +26,7 @@
 	X(dead_untold, "dead letters that it did not take") \
 	X(dead_dropped, "dead letters dropped because there were too many") \
 	X(parked_entries, "entries set aside because their topic refuses") \
+	X(no_topic, "events whose route's template gave no topic that it allows") \
 	X(adopted_batches, "batches taken over from an instance that is gone") \
 	X(adopted_entries, "entries in them") \
 	X(heard, "expiry notifications that match a route") \

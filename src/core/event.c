@@ -42,6 +42,7 @@ bool event_read(struct event *e, const struct routes *routes,
 
 void event_room_clear(struct event_room *room)
 {
+	buf_clear(&room->topic);
 	buf_clear(&room->text);
 	buf_clear(&room->value);
 }
@@ -132,6 +133,28 @@ static struct bytes first_of(struct bytes a, struct bytes b, struct bytes c)
 	return b.n ? b : c;
 }
 
+static struct template_values values_of(const struct event *e, struct bytes id)
+{
+	return (struct template_values){
+		e->member.name, id, e->member.db, e->captures,
+	};
+}
+
+/* What the route says of `part`, for a header; empty if nothing. */
+static struct bytes attribute_make(const struct event *e, enum route_template part,
+				   struct bytes id, struct buf *text)
+{
+	struct template_values v = values_of(e, id);
+	size_t from = text->n;
+
+	if (!e->route)
+		return bytes_none;
+	if (!e->route->templates[part])
+		return route_template_text(e->route, part);
+	template_write_text(e->route->templates[part], &v, text);
+	return buf_since(text, from);
+}
+
 /*
  * `text` has room for all that is added here, so that views of it stay valid.
  */
@@ -145,9 +168,12 @@ static void attributes_make(const struct event *e, const struct event_conf *conf
 
 	ce_id_write(&e->member, r->birth, r->attempt, text);
 	a->id = buf_since(text, from);
+	a->subject = attribute_make(e, ROUTE_SUBJECT, a->id, text);
 	from = text->n;
-	percent_encode(e->member.name, text);
-	a->subject = buf_since(text, from);
+	if (!a->subject.n)
+		percent_encode(e->member.name, text);
+	if (!a->subject.n)
+		a->subject = buf_since(text, from);
 	from = text->n;
 	buf_uint(text, (uint64_t)r->attempt + 1);
 	a->attempt = buf_since(text, from);
@@ -164,19 +190,12 @@ static void attributes_make(const struct event *e, const struct event_conf *conf
 	a->shard = conf->shard;
 	a->trigger = trigger_name(trigger);
 	a->certainty = certainty_name(e->envelope.certainty);
-	a->type = first_of(r->type, route ? route->type : bytes_none,
+	a->type = first_of(r->type, attribute_make(e, ROUTE_TYPE, a->id, text),
 			   e->member.kind == MEMBER_SCHEDULED ?
 			   BYTES("io.lapsed.scheduled") : BYTES("io.lapsed.expired"));
 	a->content_type = first_of(r->content_type,
 				   route ? route->content_type : bytes_none,
 				   BYTES(OCTETS));
-}
-
-static struct template_values values_of(const struct event *e, struct bytes id)
-{
-	return (struct template_values){
-		e->member.name, id, e->member.db, e->captures,
-	};
 }
 
 static struct bytes key_make(const struct event *e, struct bytes id,
@@ -189,7 +208,7 @@ static struct bytes key_make(const struct event *e, struct bytes id,
 		return e->record.key;
 	if (!e->route)		/* a dead letter */
 		return e->member.name;
-	template_write(e->route->key_template, &v, text);
+	template_write(e->route->templates[ROUTE_KEY], &v, text);
 	return buf_since(text, from);
 }
 
@@ -199,8 +218,10 @@ static size_t text_bound(const struct event *e)
 	struct template_values longest = values_of(e, bytes_of("", CE_ID_MAX));
 	size_t n = CE_ID_MAX + 3 * e->member.name.n + BUF_DECIMAL_MAX + 2 * EVENT_TIME_LEN;
 
-	return e->route ?
-		n + template_bound(e->route->key_template, &longest) : n;
+	for (int part = 0; e->route && part < ROUTE_TEMPLATES; part++)
+		if (e->route->templates[part])
+			n += 3 * template_bound(e->route->templates[part], &longest);
+	return n;
 }
 
 static void header(struct message *m, struct bytes name, struct bytes value)
@@ -360,16 +381,53 @@ static void build(const struct event *e, const struct event_conf *conf,
 	headers_own(m, &e->record);
 }
 
-static struct bytes topic_of(const struct event *e)
+/* As the template has it, allowed or not. */
+static struct bytes topic_of(const struct event *e, struct buf *text)
 {
-	return e->route ? e->route->topic : e->record.topic;
+	const struct template *t = e->route ? e->route->templates[ROUTE_TOPIC] : NULL;
+	struct template_values v = values_of(e, bytes_none);
+	size_t from = text->n;
+
+	if (!e->route)
+		return e->record.topic;
+	if (!t)
+		return e->route->topic;
+	template_write(t, &v, text);
+	return buf_since(text, from);
+}
+
+#define WAITS	"route:"	/* no topic is called so */
+
+bool event_topic(const struct event *e, struct buf *room, struct bytes *topic,
+		 struct err *err)
+{
+	struct bytes made;
+
+	buf_reset(room);
+	made = topic_of(e, room);
+	*topic = made;
+	if (!e->route || !e->route->templates[ROUTE_TOPIC] || route_allows(e->route, made))
+		return true;
+	err_set(err, topic_valid(made) ? "%.*s is not among the topics of the route" :
+		"\"%.*s\" is no topic", made.n > 64 ? 64 : (int)made.n, made.p ? made.p : "");
+	buf_reset(room);
+	buf_str(room, WAITS);
+	buf_add(room, e->route->name);
+	*topic = buf_view(room);
+	return false;
+}
+
+bool event_waits(struct bytes topic)
+{
+	return bytes_starts(topic, BYTES(WAITS));
 }
 
 bool event_build(const struct event *e, const struct event_conf *conf,
 		 enum trigger trigger, struct event_room *room,
 		 struct message *m, struct err *err)
 {
-	m->topic = topic_of(e);
+	if (!event_topic(e, &room->topic, &m->topic, err))
+		return false;
 	if (!topic_valid(m->topic))
 		return err_set(err, m->topic.n ? "the topic is malformed" :
 			       "the record has no topic");
@@ -436,10 +494,11 @@ void event_build_dead(const struct dead_letter *l, const struct routes *routes,
 {
 	struct bytes meant = bytes_none;
 	struct event e;
+	struct err why;
 
 	if (unpack(&e, l->member, l->envelope, NULL)) {
 		find_route(&e, routes);
-		meant = topic_of(&e);
+		(void)event_topic(&e, &room->topic, &meant, &why);
 		build(&e, conf, l->trigger, room, m);
 	} else {
 		build_unreadable(l, conf, room, m);

@@ -58,6 +58,7 @@ struct event_conf {
 
 /* Where the bytes of a message are; zeroed at first, reused ever after. */
 struct event_room {
+	struct buf topic;
 	struct buf text;
 	struct buf value;
 };
@@ -81,8 +82,19 @@ bool event_read(struct event *e, const struct routes *routes,
 		struct err *err) MUST_CHECK;
 
 /*
+ * The topic it goes to, which borrows from `e` and `room`.  False when its
+ * route's template gives none that the route allows: with another configuration
+ * it may.  Till then it waits under the name in `topic`, of which
+ * event_waits() is true, as of no topic of Kafka's.
+ */
+bool event_topic(const struct event *e, struct buf *room, struct bytes *topic,
+		 struct err *err);
+bool event_waits(struct bytes topic);
+
+/*
  * Makes the message.  It borrows from `e`, `conf` and `room`, and is valid
- * until `room` is used again.  False when the topic is missing or malformed.
+ * until `room` is used again.  False when the topic is missing, malformed or
+ * not allowed.
  */
 bool event_build(const struct event *e, const struct event_conf *conf,
 		 enum trigger trigger, struct event_room *room,

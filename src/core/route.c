@@ -88,21 +88,28 @@ struct routes *routes_new(struct bytes own)
 	return rs;
 }
 
+static void list_free(const struct bytes *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free((char *)list[i].p);
+	free((struct bytes *)list);
+}
+
 static void route_free(struct route *r)
 {
-	for (size_t i = 0; i < r->npatterns; i++)
-		free((char *)r->patterns[i].p);
-	free((struct bytes *)r->patterns);
-	for (size_t i = 0; i < r->nexcludes; i++)
-		free((char *)r->excludes[i].p);
-	free((struct bytes *)r->excludes);
+	list_free(r->patterns, r->npatterns);
+	list_free(r->excludes, r->nexcludes);
+	list_free(r->topics, r->ntopics);
+	free((unsigned *)r->dbs);
 	free((char *)r->name.p);
 	free((char *)r->topic.p);
 	free((char *)r->dead_topic.p);
 	free((char *)r->key.p);
 	free((char *)r->content_type.p);
 	free((char *)r->type.p);
-	template_free((struct template *)r->key_template);
+	free((char *)r->subject.p);
+	for (size_t i = 0; i < ROUTE_TEMPLATES; i++)
+		template_free((struct template *)r->templates[i]);
 	free(r);
 }
 
@@ -141,15 +148,19 @@ static struct route *route_copy(const struct route *from)
 	struct route *r = mem_alloc(1, sizeof *r);
 
 	*r = *from;
+	memset(r->templates, 0, sizeof r->templates);
 	r->patterns = copies(from->patterns, from->npatterns);
 	r->excludes = copies(from->excludes, from->nexcludes);
+	r->topics = copies(from->topics, from->ntopics);
+	r->dbs = (unsigned *)mem_copy(bytes_of((const char *)from->dbs,
+					       from->ndbs * sizeof *from->dbs));
 	r->name = copy(from->name);
 	r->topic = copy(from->topic);
 	r->dead_topic = copy(from->dead_topic);
 	r->key = copy(from->key);
 	r->content_type = copy(from->content_type);
 	r->type = copy(from->type);
-	r->key_template = NULL;
+	r->subject = copy(from->subject);
 	return r;
 }
 
@@ -176,25 +187,103 @@ static bool patterns_check(const struct route *r, size_t *wildcards,
 	return true;
 }
 
-/* Checks all but the template, which is parsed into *key. */
-static bool route_check(const struct routes *rs, const struct route *r,
-			struct template **key, struct err *err)
+struct bytes route_template_text(const struct route *r, enum route_template part)
 {
-	size_t wildcards = 0;
+	switch (part) {
+	case ROUTE_TOPIC:
+		return r->topic;
+	case ROUTE_KEY:
+		return r->key.n ? r->key : BYTES("{key}");
+	case ROUTE_TYPE:
+		return r->type;
+	case ROUTE_SUBJECT:
+	case ROUTE_TEMPLATES:
+		break;
+	}
+	return r->subject;
+}
+
+const char *route_template_name(enum route_template part)
+{
+	static const char *const names[] = {
+		[ROUTE_TOPIC] = "topic", [ROUTE_KEY] = "key", [ROUTE_TYPE] = "type",
+		[ROUTE_SUBJECT] = "subject",
+	};
+
+	return names[part];
+}
+
+/* It may be legal, if the places are filled in with harmless bytes. */
+static bool topic_may_be(const struct template *t)
+{
+	static const struct bytes harmless[GLOB_CAPTURES] = {
+		{ "x", 1 }, { "x", 1 }, { "x", 1 }, { "x", 1 }, { "x", 1 },
+		{ "x", 1 }, { "x", 1 }, { "x", 1 }, { "x", 1 },
+	};
+	/* Every ce_id has a colon. */
+	const struct template_values v = { BYTES("x"), BYTES("k:0:x@1.0"), 0, harmless };
+	struct buf b = { 0 };
+	bool may;
+
+	template_write(t, &v, &b);
+	may = topic_valid(buf_view(&b));
+	buf_clear(&b);
+	return may;
+}
+
+static bool topic_check(const struct route *r, struct err *err)
+{
+	const struct template *t = r->templates[ROUTE_TOPIC];
 	struct err why;
 
-	if (routes_named(rs, r->name))
-		return err_set(err, "there is another one of that name");
-	if (!patterns_check(r, &wildcards, err))
-		return false;
-	if (!topic_valid(r->topic))
-		return err_set(err, "topic: %s", r->topic.n ?
-			       "1 to 249 of A-Za-z0-9._- are allowed" : "missing");
+	for (size_t i = 0; i < r->ntopics; i++)
+		if (!glob_check(r->topics[i], &why))
+			return err_set(err, "topics: %s", why.text);
+	if (!r->topic.n)
+		return err_set(err, "topic: missing");
+	if (t ? !topic_may_be(t) : !topic_valid(r->topic))
+		return err_set(err, "topic: %s1 to 249 of A-Za-z0-9._- are allowed",
+			       t ? "no key makes a topic of it: " : "");
+	if (t && !r->ntopics)
+		return err_set(err, "topic: it depends on the key, so topics has to say which may"
+			       " come of it, such as orders-*");
+	if (!t && r->ntopics)
+		return err_set(err, "topics: it is for a topic with places to fill in, such as"
+			       " orders-{1}");
 	if (r->dead_topic.n && !topic_valid(r->dead_topic))
 		return err_set(err, "dead-letter topic: "
 			       "1 to 249 of A-Za-z0-9._- are allowed");
-	*key = template_new(r->key.n ? r->key : BYTES("{key}"), wildcards, &why);
-	return *key || err_set(err, "key: %s", why.text);
+	return true;
+}
+
+/* Parses the templates into r->templates; on failure some are there. */
+static bool templates_parse(struct route *r, size_t wildcards, struct err *err)
+{
+	struct err why;
+
+	for (int part = 0; part < ROUTE_TEMPLATES; part++) {
+		struct bytes text = route_template_text(r, (enum route_template)part);
+
+		if (part != ROUTE_KEY && !memchr(text.p ? text.p : "", '{', text.n) &&
+		    !memchr(text.p ? text.p : "", '}', text.n))
+			continue;
+		r->templates[part] = template_new(text, wildcards, &why);
+		if (!r->templates[part])
+			return err_set(err, "%s: %s",
+				       route_template_name((enum route_template)part), why.text);
+	}
+	return true;
+}
+
+/* Fills in the templates of `r`, which is a copy and nobody's yet. */
+static bool route_check(const struct routes *rs, struct route *r, struct err *err)
+{
+	size_t wildcards = 0;
+
+	if (routes_named(rs, r->name))
+		return err_set(err, "there is another one of that name");
+	return patterns_check(r, &wildcards, err) && templates_parse(r, wildcards, err) &&
+		topic_check(r, err);
 }
 
 static void patterns_append(struct routes *rs, const struct route *r)
@@ -277,18 +366,18 @@ static void index_build(struct routes *rs)
 
 bool routes_add(struct routes *rs, const struct route *route, struct err *err)
 {
-	struct template *key = NULL;
 	struct route *r;
 	struct err why;
 
 	if (!route->name.n)
 		return err_set(err, "a route has no name");
-	if (!route_check(rs, route, &key, &why))
+	r = route_copy(route);
+	if (!route_check(rs, r, &why)) {
+		route_free(r);
 		return err_set(err, "route %.*s: %s",
 			       route->name.n > 64 ? 64 : (int)route->name.n,
 			       route->name.p, why.text);
-	r = route_copy(route);
-	r->key_template = key;
+	}
 	rs->v = mem_resize(rs->v, rs->n + 1, sizeof *rs->v);
 	rs->v[rs->n++] = r;
 	patterns_append(rs, r);
@@ -327,6 +416,14 @@ static bool is_excluded(const struct route *r, struct bytes key)
 	return false;
 }
 
+static bool is_of_db(const struct route *r, unsigned db)
+{
+	for (size_t i = 0; i < r->ndbs; i++)
+		if (r->dbs[i] == db)
+			return true;
+	return !r->ndbs;
+}
+
 static bool pattern_fits(struct search *s, const struct pattern *p)
 {
 	const struct route *r = s->rs->v[p->route];
@@ -334,7 +431,7 @@ static bool pattern_fits(struct search *s, const struct pattern *p)
 	if (++s->tried == PATIENCE)
 		glob_pairs_had(s->key, &s->pairs);
 	return glob_pairs_within(&p->pairs, &s->pairs) &&
-		edges_fit(p, s->key) && (!r->one_db || r->db == s->db) &&
+		edges_fit(p, s->key) && is_of_db(r, s->db) &&
 		glob_match(p->text, s->key, NULL) && !is_excluded(r, s->key);
 }
 
@@ -393,6 +490,16 @@ const struct route *routes_match(const struct routes *rs, unsigned db,
 	if (captures)
 		glob_match(s.pattern->text, key, captures);
 	return rs->v[s.route];
+}
+
+bool route_allows(const struct route *r, struct bytes topic)
+{
+	if (!topic_valid(topic))
+		return false;
+	for (size_t i = 0; i < r->ntopics; i++)
+		if (glob_match(r->topics[i], topic, NULL))
+			return true;
+	return !r->ntopics;
 }
 
 enum heard_how route_heard(const struct route *r)
@@ -467,9 +574,17 @@ static bool edges_agree(struct bytes a, struct bytes b)
 	return memcmp(pa + na - n, pb + nb - n, n) == 0;
 }
 
+static bool databases_meet(const struct route *a, const struct route *b)
+{
+	for (size_t i = 0; i < a->ndbs; i++)
+		if (is_of_db(b, a->dbs[i]))
+			return true;
+	return !a->ndbs;
+}
+
 bool route_overlaps(const struct route *a, const struct route *b)
 {
-	if (a->one_db && b->one_db && a->db != b->db)
+	if (!databases_meet(a, b))
 		return false;
 	for (size_t i = 0; i < a->npatterns; i++)
 		for (size_t j = 0; j < b->npatterns; j++)

@@ -41,6 +41,8 @@ enum route_mode {
 	ROUTE_RAW,		/* the payload and its own headers */
 };
 
+enum route_template { ROUTE_TOPIC, ROUTE_KEY, ROUTE_TYPE, ROUTE_SUBJECT, ROUTE_TEMPLATES };
+
 /* A zeroed route is one that says nothing: every default is 0 or NULL. */
 struct route {
 	struct bytes name;
@@ -49,11 +51,13 @@ struct route {
 	const struct bytes *excludes;	/* keys that match one of them are not its */
 	size_t nexcludes;
 	unsigned registers;	/* of enum route_register */
-	bool one_db;		/* only keys of database `db`; else of any */
-	unsigned db;
-	struct bytes topic;
+	const unsigned *dbs;	/* only keys of these databases */
+	size_t ndbs;		/* 0: of any */
+	struct bytes topic;	/* a template, as are key, type and subject */
+	const struct bytes *topics;	/* patterns of those that may come of it */
+	size_t ntopics;
 	struct bytes dead_topic;	/* for what Kafka refuses; empty: the default */
-	struct bytes key;	/* template of the Kafka key; empty: {key} */
+	struct bytes key;		/* the Kafka key; empty: {key} */
 	bool copy;		/* the value is copied */
 	size_t max_value;	/* unless it is larger (events, scan) */
 	bool refresh;		/* and again whenever it is written to */
@@ -62,7 +66,10 @@ struct route {
 	enum route_mode mode;
 	struct bytes content_type;	/* empty: the default */
 	struct bytes type;		/* ce_type; empty: the default */
-	const struct template *key_template;	/* set by routes_add() */
+	struct bytes subject;		/* ce_subject; empty: {key} */
+	/* Set by routes_add(); NULL: the text is taken as it is, or there is none.
+	 * That of the key is always there. */
+	const struct template *templates[ROUTE_TEMPLATES];
 };
 
 struct routes;
@@ -73,8 +80,9 @@ void routes_free(struct routes *rs);	/* accepts NULL */
 
 /*
  * Adds a copy of `route`, behind those that are there.  Refused: a missing
- * name, a name taken, no pattern, a bad one among patterns or excludes, a bad topic, a bad template or
- * one that names a wildcard which one of the patterns lacks.
+ * name, a name taken, no pattern, a bad one among patterns, excludes or topics,
+ * a bad topic, a bad template or one that names a wildcard which one of the
+ * patterns lacks, and a topic with places to fill in but no `topics`.
  */
 bool routes_add(struct routes *rs, const struct route *route,
 		struct err *err) MUST_CHECK;
@@ -86,6 +94,13 @@ bool routes_add(struct routes *rs, const struct route *route,
  */
 const struct route *routes_match(const struct routes *rs, unsigned db,
 				 struct bytes key, struct bytes *captures);
+
+/* Whether `topic` is one that may come of the route's template. */
+bool route_allows(const struct route *r, struct bytes topic);
+
+/* The template of `part` as it is written, and what the configuration calls it. */
+struct bytes route_template_text(const struct route *r, enum route_template part);
+const char *route_template_name(enum route_template part);
 
 /* What a notification of its expiry is worth. */
 enum heard_how route_heard(const struct route *r);

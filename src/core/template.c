@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/mem.h"
+#include "core/record.h"
 
 enum part_kind {
 	PART_LITERAL,
@@ -147,13 +148,31 @@ size_t template_bound(const struct template *t, const struct template_values *v)
 	return n;
 }
 
+static void part_write(const struct part *part, const struct template_values *v,
+		       struct buf *out)
+{
+	if (part->kind == PART_DB)
+		buf_uint(out, v->db);
+	else
+		buf_add(out, part_value(part, v));
+}
+
 void template_write(const struct template *t, const struct template_values *v,
 		    struct buf *out)
 {
+	for (size_t i = 0; i < t->nparts; i++)
+		part_write(&t->parts[i], v, out);
+}
+
+void template_write_text(const struct template *t, const struct template_values *v,
+			 struct buf *out)
+{
 	for (size_t i = 0; i < t->nparts; i++) {
-		if (t->parts[i].kind == PART_DB)
-			buf_uint(out, v->db);
+		const struct part *part = &t->parts[i];
+
+		if (part->kind == PART_KEY || part->kind == PART_CAPTURE)
+			percent_encode(part_value(part, v), out);
 		else
-			buf_add(out, part_value(&t->parts[i], v));
+			part_write(part, v, out);
 	}
 }

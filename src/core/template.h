@@ -43,4 +43,11 @@ size_t template_bound(const struct template *t, const struct template_values *v)
 void template_write(const struct template *t, const struct template_values *v,
 		    struct buf *out);
 
+/*
+ * The same for text: what is filled in is percent-encoded, but for {id}, which
+ * is text already.  At most three times as long as template_bound().
+ */
+void template_write_text(const struct template *t, const struct template_values *v,
+			 struct buf *out);
+
 #endif

@@ -44,6 +44,36 @@ def test_which_route_and_what_record(conf):
                      "content-type": "text/plain"}
 
 
+TEMPLATES = """
+[route per-kind]
+pattern = *:*
+topic = {1}-events
+topics = order-*
+topics = user-events
+key = {2}
+type = com.example.{1}
+subject = {db}/{1}/{2}
+databases = 0,3
+"""
+
+
+def test_templates(tmp_path):
+    conf = tmp_path / "lapsed.conf"
+    conf.write_text(TEMPLATES)
+    lapse = Lapse("redis://localhost:1")
+    for db in 0, 3:
+        found = lapse.json("-c", conf, "match", "order:a b", "--db", str(db))
+        assert (found["topic"], found["kafka_key"], found["ce_type"], found["ce_subject"]) == (
+            "order-events", "a b", "com.example.order", f"{db}/order/a%20b")
+    assert lapse.run("-c", conf, "match", "order:1", "--db", "1").code == 3
+    for key, why in (("cart:1", "cart-events is not among the topics of the route"),
+                     ("a b:1", '"a b-events" is no topic')):
+        result = lapse.run("-c", conf, "match", key)
+        assert result.code == 3 and why.encode() in result.out, result.what
+        result = lapse.run("-c", conf, "match", "--json", key)
+        assert json.loads(result.out) == {"key": key, "db": 0, "route": "per-kind", "error": why}
+
+
 def test_a_key_that_no_route_takes(conf):
     result = Lapse("redis://localhost:1").run("-c", conf, "match", "other", "order:1")
     assert result.code == 3

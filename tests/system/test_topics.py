@@ -75,6 +75,36 @@ def test_a_topic_of_a_route_may_be_missing(world):
     world.settle(ids)
 
 
+def test_topics_made_of_keys(world):
+    """What gives no topic that is allowed waits; a reload that allows it lets it go."""
+    one, two = world.new_topic(), world.new_topic()
+    route = {"pattern": "*:*", "topic": "{1}", "key": "{2}/{db}",
+             "type": "com.example.{1}", "subject": "{2}"}
+    lapsed = world.lapsed(lapsed={"park_max": "200ms"}, routes={"kinds": {**route, "topics": one}})
+    world.setex_many([f"{topic}:{i}" for topic in (one, two) for i in range(20)]
+                     + ["no topic:1", "a\0b:1"], "1")
+    lapsed.wait("kafka.parked", topic="route:kinds")
+    world.ledger.wait(20)
+    stats = until(lambda: (s := lapsed.stats())["inflight_events"] == 0 and s, "all to be parked")
+    assert (stats["no_topic"], stats["buried"], stats["parked_topics"]) == (22, 0, 1)
+    assert world.show(f"{two}:1", "watched", "1")[b"state"] == b"parked"
+
+    lapsed.configure(world.sections(lapsed={"park_max": "200ms", "instance": "lapsed0"}, routes={
+        "kinds": {**route, "topics": [one, two]}}))
+    lapsed.hup()
+    world.ledger.wait(40)
+    records = {(r.topic, r.key): r.headers for r in world.ledger.read()}
+    assert set(records) == {(t, b"%d/0" % i) for t in (one, two) for i in range(20)}
+    headers = records[two, b"7/0"]
+    assert (headers["ce_type"], headers["ce_subject"]) == (f"com.example.{two}".encode(), b"7")
+
+    lapsed.configure(world.sections(lapsed={"park_max": "200ms", "instance": "lapsed0"}, routes={
+        "kinds": {**route, "topic": one}}))
+    lapsed.hup()
+    world.ledger.wait(42)
+    world.drained()
+
+
 def test_one_oversize_event_among_small_ones(world):
     """Case 68: only that one is a dead letter."""
     small_topic = world.new_topic(max_message_bytes=10_000)

@@ -166,7 +166,7 @@ START_TEST(every_option_is_taken)
 	     "[route one]\npattern = a:*\npattern = b:*:c\ntopic = t\nkey = {1}\n"
 	     "register = none\nvalue = none\ninferred = drop\nmode = raw\n"
 	     "content_type = application/json; charset=utf-8\ntype = com.example.x\n"
-	     "database = 3\nexclude = a:x\nexclude = a:y*\nmax_value = 1k\nevicted = emit\nrefresh = yes\n");
+	     "databases = 3,0\nexclude = a:x\nexclude = a:y*\nmax_value = 1k\nevicted = emit\nrefresh = yes\n");
 	ck_assert_good();
 	ck_assert_str_eq(told(), "");
 	ck_assert_int_eq(conf->database, 5);
@@ -186,8 +186,9 @@ START_TEST(every_option_is_taken)
 	ck_assert_uint_eq(r->npatterns, 2);
 	ck_assert_text(r->patterns[1], "b:*:c");
 	ck_assert_uint_eq(r->registers, ROUTE_NOTICE);
-	ck_assert(!r->copy && r->one_db);
-	ck_assert_uint_eq(r->db, 3);
+	ck_assert(!r->copy);
+	ck_assert_uint_eq(r->ndbs, 2);
+	ck_assert_uint_eq(r->dbs[1], 3);
 	ck_assert_int_eq(r->inferred, ROUTE_DROP);
 	ck_assert_uint_eq(r->nexcludes, 2);
 	ck_assert_text(r->excludes[1], "a:y*");
@@ -208,7 +209,7 @@ START_TEST(a_route_has_defaults)
 	ck_assert_good();
 	r = routes_at(conf->routes, 0);
 	ck_assert_uint_eq(r->registers, ROUTE_APP | ROUTE_NOTICE);
-	ck_assert(r->copy && !r->one_db);
+	ck_assert(r->copy && !r->ndbs);
 	ck_assert_text(r->key, "{key}");
 	ck_assert_int_eq(r->inferred, ROUTE_EMIT);
 	ck_assert_uint_eq(r->max_value, 65536);
@@ -389,6 +390,14 @@ static const struct {
 	{ KAFKA "[route a]\nkey = {2}\npattern = *:*\npattern = b:*\ntopic = t\n",
 	  { "lapsed.conf:4: key: ", "{2}" } },
 	{ KAFKA "[route a]\npattern = a\ntopic = t\nkey = {nope}\n", { "lapsed.conf:6: key: " } },
+	{ KAFKA "[route a]\npattern = a*\npattern = b\ntopic = t-{1}\ntopics = t-*\n",
+	  { "lapsed.conf:6: topic: ", "{1}" } },
+	{ KAFKA "[route a]\npattern = a*\ntopic = t\ntype = {2}\n",
+	  { "lapsed.conf:6: type: {2} " } },
+	{ KAFKA "[route a]\npattern = a*\ntopic = t\nsubject = {key\n",
+	  { "lapsed.conf:6: subject: a { " } },
+	{ KAFKA "[route a]\npattern = a*\ntopic = t-{1}\n",
+	  { "lapsed.conf:3: route a", "topics has to say which" } },
 };
 
 START_TEST(a_mistake_of_another_module_is_passed_on)
@@ -464,11 +473,11 @@ static const struct {
 	  "file; password_file would keep it out\n" },
 	{ "[lapsed]\nclaim_limit = 20\nmax_inflight = 10\n" KAFKA, "warning: lapsed.conf:2: "
 	  "claim_limit is more than max_inflight, which is what counts then\n" },
-	{ KAFKA "[route a]\npattern = a\ntopic = t\ndatabase = 4\n", "warning: lapsed.conf:3: "
+	{ KAFKA "[route a]\npattern = a\ntopic = t\ndatabases = 0,4\n", "warning: lapsed.conf:3: "
 	  "route a is for database 4, which is not among the watched databases\n" },
 	{ KAFKA "[route a]\npattern = a:*\ntopic = t\n[route b]\npattern = b:*\ntopic = u\n", "" },
-	{ "[redis]\ndatabases = *\n" KAFKA "[route a]\npattern = a\ntopic = t\ndatabase = 4\n"
-	  "[route b]\npattern = a\ntopic = t\ndatabase = 5\n", "" },
+	{ "[redis]\ndatabases = *\n" KAFKA "[route a]\npattern = a\ntopic = t\ndatabases = 4\n"
+	  "[route b]\npattern = a\ntopic = t\ndatabases = 5\n", "" },
 };
 
 START_TEST(a_warning_is_given)

@@ -25,7 +25,7 @@ static struct err err;
 static void setup(void)
 {
 	routes = routes_new(BYTES("lapse:{"));
-	room = (struct event_room){ { 0 }, { 0 } };
+	room = (struct event_room){ { 0 }, { 0 }, { 0 } };
 	record = envelope = (struct buf){ 0 };
 	memset(&message, 0x5a, sizeof message);
 	err.text[0] = '\0';
@@ -387,6 +387,60 @@ START_TEST(a_topic_that_kafka_refuses_is_refused)
 }
 END_TEST
 
+START_TEST(a_topic_is_made_of_the_key)
+{
+	const struct bytes topics[] = { BYTES("orders-*") };
+	struct bytes topic;
+
+	route("r", "*:*", (struct route){ .topic = BYTES("{1}-{db}"), .topics = topics,
+					  .ntopics = 1 });
+	build(BYTES("k:3:orders:1"), CERTAINTY_HEARD, (struct record){ 0 });
+	ck_assert_bytes(message.topic, BYTES("orders-3"));
+	ck_assert(event_topic(&event, &room.topic, &topic, &err));
+	ck_assert_bytes(topic, BYTES("orders-3"));
+	ck_assert(!event_waits(topic));
+}
+END_TEST
+
+START_TEST(without_a_topic_that_is_allowed_it_waits)
+{
+	static const struct {
+		struct bytes member;
+		const char *why;
+	} bad[] = {
+		{ BYTES("k:0:users:1"), "users-0 is not among" },
+		{ BYTES("k:0:orders- x:1"), "is no topic" },
+		{ BYTES("k:0:orders-\0:1"), "is no topic" },
+		{ BYTES("k:0::1"), "-0 is not among" },
+	};
+	const struct bytes topics[] = { BYTES("orders-*") };
+	struct bytes topic;
+
+	route("r", "*:*", (struct route){ .topic = BYTES("{1}-{db}"), .topics = topics,
+					  .ntopics = 1 });
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		ck_assert(read_event(bad[i].member, CERTAINTY_HEARD, (struct record){ 0 }));
+		ck_assert(!event_topic(&event, &room.topic, &topic, &err));
+		ck_assert_bytes(topic, BYTES("route:r"));
+		ck_assert(event_waits(topic));
+		ck_assert_has(err.text, bad[i].why);
+		ck_assert(!event_build(&event, &conf, TRIGGER_WAKE, &room, &message, &err));
+		ck_assert_has(err.text, bad[i].why);
+	}
+}
+END_TEST
+
+START_TEST(type_and_subject_are_made_of_the_key_as_text)
+{
+	route("r", "*:*", (struct route){ .type = BYTES("x.{1}"), .subject = BYTES("{db}/{2}/{id}") });
+	build(BYTES("k:3:a%:\xff"), CERTAINTY_HEARD, (struct record){ .birth = 5 });
+	ck_assert_header(3, "ce_type", "x.a%25");
+	ck_assert_header(5, "ce_subject", "3/%FF/k:3:a%25:%FF@5.0");
+	build(BYTES("k:3::x"), CERTAINTY_HEARD, (struct record){ .type = BYTES("own"), .birth = 5 });
+	ck_assert_header(3, "ce_type", "own");
+}
+END_TEST
+
 START_TEST(the_largest_event_fits)
 {
 	static char member[5 + RECORD_NAME_MAX], text[1025];
@@ -397,7 +451,9 @@ START_TEST(the_largest_event_fits)
 	memcpy(member, "k:9:", 4);
 	for (size_t i = 0; i + 4 < sizeof text; i += 4)
 		memcpy(text + i, "{id}", 4);
-	route("r", "*", (struct route){ .key = bytes_str(text) });
+	route("r", "*", (struct route){
+		.key = bytes_str(text), .subject = BYTES("{1}{key}{id}"), .type = BYTES("{1}{1}"),
+	});
 	r.nheaders = RECORD_HEADERS_MAX;
 	for (size_t i = 0; i < RECORD_HEADERS_MAX; i++)
 		r.headers[i] = (struct header){ BYTES("n"), BYTES("v") };
@@ -613,6 +669,9 @@ int main(void)
 			    (int)COUNT_OF(unreadable));
 	tcase_add_test(tc, a_key_without_a_route_is_refused);
 	tcase_add_test(tc, a_topic_that_kafka_refuses_is_refused);
+	tcase_add_test(tc, a_topic_is_made_of_the_key);
+	tcase_add_test(tc, without_a_topic_that_is_allowed_it_waits);
+	tcase_add_test(tc, type_and_subject_are_made_of_the_key_as_text);
 	tcase_add_test(tc, the_largest_event_fits);
 	tcase_add_test(tc, a_dead_letter_is_the_event_and_its_reason);
 	tcase_add_test(tc, a_dead_letter_keeps_the_layout_of_its_route);

@@ -140,12 +140,15 @@ START_TEST(keys_of_our_own_never_match)
 }
 END_TEST
 
-START_TEST(a_route_may_be_for_one_database)
+START_TEST(a_route_may_be_for_some_databases)
 {
-	must_add("three", "a*", (struct route){ .one_db = true, .db = 3 });
-	must_add("zero", "a*", (struct route){ .one_db = true });
+	static const unsigned three[] = { 3, 7 }, zero[] = { 0 };
+
+	must_add("three", "a*", (struct route){ .dbs = three, .ndbs = 2 });
+	must_add("zero", "a*", (struct route){ .dbs = zero, .ndbs = 1 });
 	must_add("any", "*", PLAIN);
 	ck_assert_str_eq(match_in(3, BYTES("a1")), "three");
+	ck_assert_str_eq(match_in(7, BYTES("a1")), "three");
 	ck_assert_str_eq(match_in(0, BYTES("a1")), "zero");
 	ck_assert_str_eq(match_in(1, BYTES("a1")), "any");
 }
@@ -203,7 +206,7 @@ START_TEST(all_that_was_given_is_copied)
 	ck_assert_text(r->type, "y");
 	ck_assert_uint_eq(r->registers, ROUTE_APP | ROUTE_SCAN);
 	ck_assert(r->copy && r->inferred == ROUTE_DROP && r->mode == ROUTE_RAW);
-	template_write(r->key_template,
+	template_write(r->templates[ROUTE_KEY],
 		       &(struct template_values){ .captures = captures }, &b);
 	ck_assert_text(buf_view(&b), "-");
 	buf_clear(&b);
@@ -215,7 +218,7 @@ START_TEST(without_a_template_the_key_is_the_key)
 	struct buf b = { 0 };
 
 	must_add("a", "a", PLAIN);
-	template_write(routes_at(rs, 0)->key_template,
+	template_write(routes_at(rs, 0)->templates[ROUTE_KEY],
 		       &(struct template_values){ .key = BYTES("the key") }, &b);
 	ck_assert_text(buf_view(&b), "the key");
 	buf_clear(&b);
@@ -234,6 +237,11 @@ START_TEST(a_bad_route_is_refused)
 		{ "r", "a", "", "", "route r: topic: missing" },
 		{ "r", "a", "a b", "", "route r: topic: 1 to 249" },
 		{ "r", "a", "..", "", "route r: topic: 1 to 249" },
+		{ "r", "a*", "t-{2}", "", "route r: topic: {2} is beyond" },
+		{ "r", "a*", "t {1}", "", "route r: topic: no key makes a topic of it" },
+		{ "r", "a*", "t-{id}", "", "route r: topic: no key makes a topic of it" },
+		{ "r", "a*", "{{{1}", "", "route r: topic: no key makes a topic of it" },
+		{ "r", "a*", "t-{1}", "", "route r: topic: it depends on the key, so topics" },
 		{ "r", "a*", "t", "{2}", "route r: key: {2} is beyond" },
 		{ "r", "a", "t", "{1}", "route r: key: {1} is beyond" },
 		{ "r", "a", "t", "{kye}", "route r: key: unknown name {kye}" },
@@ -250,6 +258,27 @@ START_TEST(a_bad_route_is_refused)
 	}
 	ck_assert_uint_eq(routes_count(rs), 1);
 	ck_assert_ptr_null(match("a"));
+}
+END_TEST
+
+START_TEST(a_template_of_topics_says_which)
+{
+	const struct bytes topics[] = { BYTES("t-[a-c]*"), BYTES("u") };
+	struct route r = { .topic = BYTES("{1}"), .topics = topics, .ntopics = 2 };
+
+	must_add("r", "k:*", r);
+	ck_assert(route_allows(routes_at(rs, 0), BYTES("t-a")));
+	ck_assert(route_allows(routes_at(rs, 0), BYTES("u")));
+	ck_assert(!route_allows(routes_at(rs, 0), BYTES("t-d")));
+	ck_assert(!route_allows(routes_at(rs, 0), BYTES("t-a b")));
+	ck_assert(!route_allows(routes_at(rs, 0), bytes_none));
+	r.topic = BYTES("u");
+	ck_assert(!add("s", "k:*", r));
+	ck_assert_has(err.text, "topics: it is for a topic with places to fill in");
+	r.topic = BYTES("{1}");
+	r.topics = &(struct bytes){ "[", 1 };
+	ck_assert(!add("s", "k:*", r));
+	ck_assert_has(err.text, "topics: the [");
 }
 END_TEST
 
@@ -271,18 +300,23 @@ END_TEST
 START_TEST(routes_overlap_or_not)
 {
 	const struct bytes two[] = { BYTES("x:*"), BYTES("b:*") };
+	static const unsigned dbs[] = { 1, 2, 3 };
 
 	must_add("a", "a:*", PLAIN);
 	must_add("b", "b:*:1", PLAIN);
 	must_add("xb", NULL, (struct route){ .patterns = two, .npatterns = 2 });
-	must_add("one", "*:1", (struct route){ .one_db = true, .db = 1 });
-	must_add("two", "*:1", (struct route){ .one_db = true, .db = 2 });
+	must_add("one", "*:1", (struct route){ .dbs = dbs, .ndbs = 2 });
+	must_add("two", "*:1", (struct route){ .dbs = dbs + 2, .ndbs = 1 });
+	must_add("both", "*:1", (struct route){ .dbs = dbs + 1, .ndbs = 2 });
 	ck_assert(!route_overlaps(routes_at(rs, 0), routes_at(rs, 1)));
 	ck_assert(!route_overlaps(routes_at(rs, 0), routes_at(rs, 2)));
 	ck_assert(route_overlaps(routes_at(rs, 1), routes_at(rs, 2)));
 	ck_assert(route_overlaps(routes_at(rs, 2), routes_at(rs, 1)));
 	ck_assert(route_overlaps(routes_at(rs, 0), routes_at(rs, 3)));
 	ck_assert(!route_overlaps(routes_at(rs, 3), routes_at(rs, 4)));
+	ck_assert(route_overlaps(routes_at(rs, 3), routes_at(rs, 5)));
+	ck_assert(route_overlaps(routes_at(rs, 5), routes_at(rs, 4)));
+	ck_assert(route_overlaps(routes_at(rs, 3), routes_at(rs, 0)));
 }
 END_TEST
 
@@ -308,13 +342,14 @@ START_TEST(the_index_forgets_no_pattern)
 {
 	uint32_t seed = (uint32_t)_i + 1;
 	char name[16], text[48];
+	const unsigned one = 1;
 
 	for (int i = 0; i < 300; i++) {
 		const char *alphabet = i % 3 ? "ab:*" : "abc:*?[]\\";
 
 		snprintf(name, sizeof name, "r%d", i);
 		random_text(&seed, alphabet, text, i % 7 ? 8 : 45);
-		if (!add(name, text, (struct route){ .one_db = i % 5 == 0, .db = 1 }))
+		if (!add(name, text, (struct route){ .dbs = &one, .ndbs = i % 5 == 0 }))
 			continue;
 	}
 	for (int i = 0; i < 3000; i++) {
@@ -325,7 +360,7 @@ START_TEST(the_index_forgets_no_pattern)
 		for (size_t k = 0; k < routes_count(rs) && !expected; k++) {
 			const struct route *r = routes_at(rs, k);
 
-			if ((!r->one_db || r->db == db) &&
+			if ((!r->ndbs || db == 1) &&
 			    glob_match(r->patterns[0], bytes_of(text, n), NULL))
 				expected = r;
 		}
@@ -376,7 +411,8 @@ int main(void)
 	tcase_add_test(tc, the_order_counts_in_whatever_part_of_the_index);
 	tcase_add_test(tc, a_route_may_have_several_patterns);
 	tcase_add_test(tc, keys_of_our_own_never_match);
-	tcase_add_test(tc, a_route_may_be_for_one_database);
+	tcase_add_test(tc, a_route_may_be_for_some_databases);
+	tcase_add_test(tc, a_template_of_topics_says_which);
 	tcase_add_test(tc, what_is_excluded_is_for_others);
 	tcase_add_test(tc, names_may_hold_any_byte);
 	tcase_add_test(tc, all_that_was_given_is_copied);
