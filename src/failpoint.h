@@ -13,7 +13,8 @@
  *	<script>.done		it has been
  *	produce.ask, produce.taken, report
  *
- * with the scripts join, renew, leave, claim, adopt, settle, forget.
+ * with the scripts join, renew, leave, claim, adopt, settle, forget,
+ * walk.
  */
 #ifndef LAPSED_FAILPOINT_H
 #define LAPSED_FAILPOINT_H

@@ -17,7 +17,20 @@ CELLS = {}      # of the summary: test -> its figures
 
 
 def pytest_addoption(parser):
-    parser.addoption("--full", action="store_true", help="each cell three times")
+    parser.addoption("--full", action="store_true",
+                     help="each cell three times, those too that take long")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: only with --full, or when it is named by -k")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--full") or config.getoption("keyword"):
+        return
+    left_out = [i for i in items if i.get_closest_marker("full")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [i for i in items if i not in left_out]
 
 
 def pytest_generate_tests(metafunc):

@@ -4,6 +4,7 @@
 import contextlib
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 from faulty import Faulty
 from kafka.broker import Broker, Cluster, _free_port, wait_for
@@ -90,18 +91,21 @@ class Trio(Cluster):
     def __init__(self):
         super().__init__(None)
         self.members = []
+        self._pool = ThreadPoolExecutor()       # brokers die with the thread that made them
 
     def __enter__(self):
         for number in (1, 2, 3):
-            member = Member(number, self.members[0] if self.members else None)
-            self.members.append(member)
-            member.start()
+            self.members.append(Member(number, self.members[0] if self.members else None))
+        first, *others = self.members
+        first.start()
+        list(self._pool.map(Member.start, others))
         self.bootstrap = ",".join(m.bootstrap for m in self.members)
         return self
 
     def __exit__(self, *_):
         for member in reversed(self.members):
             member.close()
+        self._pool.shutdown()
 
     def new_topic(self):
         """Two copies on the second and the third."""

@@ -48,7 +48,7 @@ def busy(place):
     other, probe = place.redis.client(socket_timeout=30), place.redis.client()
 
     def run():
-        other.eval("local i = 0 while i < 40000000 do i = i + 1 end", 0)
+        other.eval("local i = 0 while i < 12000000 do i = i + 1 end", 0)
 
     def refused():
         try:
@@ -114,6 +114,9 @@ def test_flushall(place, call):
         run(place, load, call, lambda p: p.client.flushall())
         after = time.monotonic()
         some(load, 50)
+    # The alarm: the slot is gone as well.
+    fenced = [x for i in place.instances for x in i.find_ever("slot.fenced")]
+    assert call in ("join", "leave") or fenced and fenced[0]["level"] == "warn"
     place.ledger.wait_for(load.since(after))
     place.drained()
     assert not place.ledger.early()

@@ -5,9 +5,11 @@ Case 5: the new master publishes nothing; 35: a failover that forgets; 41: keys
 are evicted; 52: no memory, and yet it drains.
 """
 
+import threading
 import time
 
 import pytest
+import redis
 
 from harness.redisserver import RedisServer
 from limits import until
@@ -19,23 +21,45 @@ from world import PREFIX
 
 # -- loading
 
-def test_loading(place):
+def is_loading(place):
+    try:
+        place.redis.client().ping()
+    except redis.BusyLoadingError:
+        return True
+    except redis.ConnectionError:
+        pass
+    return False
+
+
+@pytest.mark.parametrize("phase", ["start", "work", "stop"])
+def test_loading(place, phase):
     """Asked while it reads its data: it waits, and says why."""
     place.use_redis(config={"appendonly": "yes", "appendfsync": "always"})
     pipe = place.client.pipeline(transaction=False)
     for i in range(20_000):
         pipe.set(f"foreign-{i}", "x")
     pipe.execute()
-    lapsed = place.lapsed()
+    lapsed = place.instance(lapsed={"stop_timeout": "1s"})
+    if phase != "start":
+        lapsed.start()
     with TimedLoad(place) as load:
         some(load, 50)
         # Redis looks at its clients after every 1024 commands that it has loaded.
         place.redis.config["key-load-delay"] = "50"
         lapsed.mark()
-        place.redis.restart(kill=True)
+        restart = threading.Thread(target=place.redis.restart, args=(True,))
+        restart.start()
+        if phase == "start":
+            until(lambda: is_loading(place), "Redis to load")
+            lapsed.start(joined=False)
+        told = lambda: any("LOADING" in str(x) for x in lapsed.lines())     # noqa: E731
+        until(told, "it to say so")
+        if phase == "stop":
+            assert lapsed.stop() == 0
+            lapsed.start(joined=False)
+        restart.join()
         some(load, 50)
     place.judge(load)
-    assert any("LOADING" in str(line) for line in lapsed.lines()), lapsed.tail()
 
 
 # -- failover
@@ -49,7 +73,8 @@ def pair(place):
     wire = Proxy(Bytes, ("127.0.0.1", place.redis.port))
     replica = RedisServer(folder, config={"replicaof": f"127.0.0.1 {wire.port}",
                                           "notify-keyspace-events": ""})
-    with wire, replica:
+    place.keep(replica.start())     # as long as instances that may hold a slot in it
+    with wire:
         until(lambda: replica.client().info("replication")["master_link_status"] == "up",
               "the replica", 20)
         yield wire, replica
@@ -66,7 +91,7 @@ def promote(place, load, replica):
     load.move(replica)
 
 
-@pytest.mark.parametrize("call", ["join", "claim", "settle", "renew"])
+@pytest.mark.parametrize("call", ["join", "claim", "settle", "renew", "adopt", "leave"])
 def test_failover(place, pair, call):
     """To a replica that lags: what it does not have is lost, and nothing else."""
     wire, replica = pair
@@ -83,11 +108,14 @@ def test_failover(place, pair, call):
         lag = time.monotonic()
         wire.hold()
         some(load, 50)
-        if call == "join":
+        if call in ("join", "adopt"):
             lapsed.kill()
         place.link.at(call, harm)
-        if call == "join":
+        if call in ("join", "adopt"):
             lapsed.start(joined=False)
+        elif call == "leave":
+            lapsed.stop()
+            lapsed.start()
         until(lambda: struck, f"the {call}")
         some(load, 50)
     # Settled behind the replica's back: comes again, with the same id.

@@ -22,7 +22,7 @@ from world import PREFIX
 NOTICED = 5.0
 SLACK = 1.0
 
-CALLS = ["join", "renew", "claim", "settle", "canary", "SCRIPT", "ROLE"]
+CALLS = ["join", "renew", "claim", "settle", "walk", "canary", "SCRIPT", "ROLE"]
 
 
 def now_of(line):

@@ -19,13 +19,20 @@ def user(place, *rules):
     place.client.execute_command("ACL", "SETUSER", "lapsed", *rules)
 
 
-def instance(place):
+def take(place, away):
+    """From its connections as well, which keep what they had."""
+    user(place, *away)
+    place.client.execute_command("CLIENT", "KILL", "USER", "lapsed")
+
+
+def instance(place, lapsed=None):
     """Its user is `lapsed`."""
     user(place, *ALL)
     path = place.folder / "password"
     path.write_text(PASSWORD)
     path.chmod(0o600)
-    made = place.instance(redis={"username": "lapsed", "password_file": str(path)})
+    made = place.instance(redis={"username": "lapsed", "password_file": str(path)},
+                          lapsed=dict(lapsed or {}))
     made.errors |= ERRORS
     return made
 
@@ -70,11 +77,27 @@ def test_right(place, right, phase):
         if phase == "work":
             lapsed.wait("slot.joined")
             lapsed.mark()
-            user(place, *away)
-            place.client.execute_command("CLIENT", "KILL", "USER", "lapsed")
+            take(place, away)
         trouble(lapsed, word)
         some(load, 50)
         user(place, *back)
+    place.judge(load)
+
+
+@pytest.mark.parametrize("right", ["evalsha", "all"])
+def test_stop(place, right):
+    """Told to end without it: within its limit, and the next one delivers."""
+    away, back, word = TAKEN[right]
+    lapsed = instance(place, {"stop_timeout": "1s"}).start()
+    with TimedLoad(place) as load:
+        some(load, 50)
+        lapsed.mark()
+        take(place, away)
+        trouble(lapsed, word)
+        assert lapsed.stop() == 0
+        user(place, *back)
+        lapsed.start()
+        some(load, 50)
     place.judge(load)
 
 

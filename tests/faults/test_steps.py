@@ -21,6 +21,7 @@ STEPS = {
     **{f"claim.{w}": 10 for w in WHEN},
     "produce.ask": 40, "produce.taken": 40, "report": 40,
     **{f"settle.{w}": 10 for w in WHEN},
+    **{f"walk.{w}": 3 for w in WHEN},
 }
 
 

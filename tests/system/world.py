@@ -52,10 +52,14 @@ class World:
         folder.mkdir()
         if self.redis:
             self.redis.close()
-        self.redis = RedisServer(folder, **options).start()
-        self._servers.append(self.redis)
+        self.redis = self.keep(RedisServer(folder, **options).start())
         self.use_scripts()
         return self.redis
+
+    def keep(self, server):
+        """It ends after the instances, which give their slots back."""
+        self._servers.append(server)
+        return server
 
     def use_scripts(self):
         """After a restart of Redis, which forgets them."""
