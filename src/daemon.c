@@ -28,6 +28,9 @@
 #define REPORTS_PER_LOOK	32
 /* What librdkafka keeps of each costs memory, and is kept to the end. */
 #define MAX_TOPICS	10000
+/* Of the watched keys, so many are looked at, with every so many-th canary. */
+#define GLANCE_KEYS	20
+#define GLANCE_EVERY	2
 /* After the purge, for the reports and the last settles. */
 #define FLUSH_SECONDS	2.0
 
@@ -51,6 +54,8 @@ struct daemon {
 	struct event_conf event_conf;
 	struct event_room room;
 	struct metrics metrics;
+	struct glance glance;
+	unsigned canaries;
 	char prefix[80];
 	enum phase phase;
 	bool kafka_full;	/* no room until the next reports */
@@ -310,11 +315,64 @@ static void on_canary_answer(void *arg, bool gone, bool set)
 	server_canary_answered(d->server, gone, set);
 }
 
+static void on_glance_row(void *arg, unsigned db, uint64_t looked, uint64_t gone)
+{
+	struct daemon *d = arg;
+	enum glance_news news = glance_row(&d->glance, db, looked, gone);
+	struct log_line l;
+
+	if (news == GLANCE_NOTHING)
+		return;
+	if (news == GLANCE_GONE)
+		log_begin(&l, d->log, LOG_WATCH_GONE,
+			  "the watched keys of database %u are gone and nobody told, as after "
+			  "FLUSHDB; when they were to expire, each makes an event that is "
+			  "`inferred`, or none where its route drops those", db);
+	else
+		log_begin_about(&l, d->log, LOG_WATCH_GONE, LOG_INFO, BYTES("over"),
+				"there are watched keys in database %u again", db);
+	log_uint(&l, "db", db);
+	log_uint(&l, "looked", looked);
+	log_uint(&l, "gone", gone);
+	log_end(&l);
+}
+
+static void on_glance_end(void *arg)
+{
+	struct daemon *d = arg;
+
+	glance_answered(&d->glance);
+}
+
+/* The first of all looks at keys, if anything would have told of their end. */
+static void look_around(struct daemon *d)
+{
+	const struct lease *lease = bridge_lease(d->bridge);
+	const struct counters *c = bridge_counters(d->bridge);
+	const struct glance_counts now = {
+		c->expired_heard, c->expired_found, c->expired_inferred,
+	};
+	struct glance_counts add;
+	unsigned keys = 0;
+
+	if (lease->state != LEASE_HELD || calls_glancing(d->calls))
+		return;
+	if (lease->rank == 0 && routes_registers(d->conf->routes) & ROUTE_EVENTS)
+		keys = GLANCE_KEYS;
+	if (glance_next(&d->glance, &now, &add) || keys)
+		calls_glance(d->calls, d->glance.serial, &add, keys, on_glance_row,
+			     on_glance_end);
+	else
+		glance_answered(&d->glance);
+}
+
 static void on_canary(void *arg, unsigned db, const char *name, msec_t ttl)
 {
 	struct daemon *d = arg;
 
 	calls_canary(d->calls, db, name, ttl, on_canary_answer);
+	if (++d->canaries % GLANCE_EVERY == 0)
+		look_around(d);
 }
 
 static void on_deaf(void *arg, bool deaf)

@@ -23,8 +23,10 @@ static const char *const script_names[] = {
 };
 
 #define KINDS	(sizeof script_names / sizeof script_names[0])
-#define CANARY	KINDS		/* the one that the bridge does not ask for */
-#define SCRIPTS	(KINDS + 1)
+/* Those that the bridge does not ask for. */
+#define CANARY	KINDS
+#define GLANCE	(KINDS + 1)
+#define SCRIPTS	(KINDS + 2)
 
 /* An argument lies elsewhere, or in `text` at an offset (`text` moves). */
 struct arg {
@@ -42,6 +44,7 @@ struct calls {
 	char shas[SCRIPTS][SHA_LEN + 1];
 	unsigned loading;	/* answers owed */
 	bool failed;
+	bool glancing;		/* an answer is owed */
 
 	struct arg *args;	/* of the call that is being made */
 	struct bytes *argv;
@@ -56,6 +59,13 @@ struct pending {
 	struct batch *batch;
 };
 
+static const char *name_of(size_t script)
+{
+	if (script == CANARY)
+		return "canary";
+	return script == GLANCE ? "glance" : script_names[script];
+}
+
 struct calls *calls_new(struct redis *r, struct bridge *b, const struct calls_conf *conf,
 			const struct calls_handlers *handlers, void *arg)
 {
@@ -67,8 +77,7 @@ struct calls *calls_new(struct redis *r, struct bridge *b, const struct calls_co
 	c->handlers = *handlers;
 	c->arg = arg;
 	for (size_t i = 0; i < SCRIPTS; i++)
-		c->texts[i] = script_text(i == CANARY ? "canary" : script_names[i],
-					  conf->database);
+		c->texts[i] = script_text(name_of(i), conf->database);
 	return c;
 }
 
@@ -655,6 +664,55 @@ void calls_canary(struct calls *c, unsigned db, const char *name, msec_t ttl,
 	arg_str(c, name);
 	arg_int(c, ttl);
 	if (!call_send(c, on_canary, p))
+		free(p);
+}
+
+/* The glance ---------------------------------------------------------- */
+
+struct glance_call {
+	struct calls *c;
+	calls_glance_row *row;
+	calls_glance_end *end;
+};
+
+static void on_glance(void *arg, void *priv, redisReply *reply)
+{
+	struct glance_call *p = priv;
+	struct calls *c = p->c;
+
+	(void)arg;
+	c->glancing = false;
+	if (reply && reply->type == REDIS_REPLY_ARRAY) {
+		for (size_t i = 0; i + 2 < reply->elements; i += 3)
+			p->row(c->arg, (unsigned)item_int(reply, i),
+			       (uint64_t)item_int(reply, i + 1), (uint64_t)item_int(reply, i + 2));
+		p->end(c->arg);
+	}
+	free(p);
+}
+
+bool calls_glancing(const struct calls *c)
+{
+	return c->glancing;
+}
+
+void calls_glance(struct calls *c, uint64_t serial, const struct glance_counts *add, unsigned keys,
+		  calls_glance_row *row, calls_glance_end *end)
+{
+	const struct lease *l = bridge_lease(c->b);
+	struct glance_call *p = mem_alloc(1, sizeof *p);
+
+	*p = (struct glance_call){ c, row, end };
+	call_begin(c, GLANCE);
+	arg_int(c, l->slot);
+	arg_int(c, (int64_t)l->epoch);
+	arg_int(c, (int64_t)serial);
+	arg_int(c, (int64_t)add->heard);
+	arg_int(c, (int64_t)add->found);
+	arg_int(c, (int64_t)add->inferred);
+	arg_int(c, keys);
+	c->glancing = call_send(c, on_glance, p);
+	if (!c->glancing)
 		free(p);
 }
 

@@ -10,6 +10,7 @@
 #define LAPSED_DAEMON_CALLS_H
 
 #include "core/bridge.h"
+#include "core/glance.h"
 #include "io/redis.h"
 #include "io/script.h"
 
@@ -47,5 +48,16 @@ void calls_make(struct calls *c, const struct ask *ask);
 typedef void calls_canary_answer(void *arg, bool gone, bool set);
 void calls_canary(struct calls *c, unsigned db, const char *name, msec_t ttl,
 		  calls_canary_answer *cb);
+
+/*
+ * Runs glance.lua with the call's number, what it adds and how many keys are to
+ * be looked at; `row` gets each row of the answer, then `end` is called.
+ * Without an answer neither is.  Not to be called while calls_glancing().
+ */
+typedef void calls_glance_row(void *arg, unsigned db, uint64_t looked, uint64_t gone);
+typedef void calls_glance_end(void *arg);
+void calls_glance(struct calls *c, uint64_t serial, const struct glance_counts *add, unsigned keys,
+		  calls_glance_row *row, calls_glance_end *end);
+bool calls_glancing(const struct calls *c);
 
 #endif

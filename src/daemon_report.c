@@ -164,10 +164,16 @@ static void note_scan(struct log *log, const struct note *n)
 			  "going through the keyspace for keys that nothing was heard of, "
 			  "%lld keys a second", (long long)n->a);
 		log_int(&l, "keys_per_s", n->a);
+	} else if (n->kind == NOTE_SCAN_GOES_ON) {
+		log_begin(&l, log, LOG_SCAN_PROGRESS,
+			  "going through the keyspace: %lld keys so far, of which %lld were to "
+			  "be registered", (long long)n->a, (long long)n->b);
 	} else {
 		log_begin(&l, log, LOG_SCAN_DONE,
 			  "went through the keyspace: of %lld keys %lld were to be registered",
 			  (long long)n->a, (long long)n->b);
+	}
+	if (n->kind != NOTE_SCAN_BEGIN) {
 		log_int(&l, "keys", n->a);
 		log_int(&l, "entries", n->b);
 		log_int(&l, "took_ms", n->ms);
@@ -228,6 +234,7 @@ void report_note(struct log *log, const struct note *n, int64_t gap_ms)
 		note_gap(log, n, gap_ms);
 		break;
 	case NOTE_SCAN_BEGIN:
+	case NOTE_SCAN_GOES_ON:
 	case NOTE_SCAN_DONE:
 		note_scan(log, n);
 		break;

@@ -29,7 +29,9 @@
 	X(SWEEP_REPAIRED, "sweep.repaired", WARN, "structures in Redis disagreed and were repaired") \
 	X(GAP_CLOSED, "gap.closed", INFO, "what was missed without a subscription was found") \
 	X(SCAN_BEGIN, "scan.begin", INFO, "a pass through the keyspace begins") \
+	X(SCAN_PROGRESS, "scan.progress", INFO, "how far a pass through the keyspace is") \
 	X(SCAN_DONE, "scan.done", INFO, "a pass through the keyspace is done") \
+	X(WATCH_GONE, "watch.gone", WARN, "the watched keys of a database are gone without a word") \
 	X(WATCH_EVICTED, "watch.evicted", WARN, "Redis evicts watched keys, and they make no events") \
 	X(WATCH_NAME, "watch.name", WARN, "a watched key's name is too long to be forwarded") \
 	X(SLOT_JOINED, "slot.joined", INFO, "this instance holds a slot") \

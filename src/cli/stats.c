@@ -70,6 +70,25 @@ static void json_table(struct json *j, const redisReply *stats, const char *from
 	json_array_end(j);
 }
 
+static void json_moment(struct json *j, const redisReply *stats, const char *name)
+{
+	int64_t ms = number_of(stats, name);
+
+	if (ms >= 0) {
+		out_json_time(j, name, ms);
+	} else {
+		json_key(j, name);
+		json_null(j);
+	}
+}
+
+static void json_scan(struct json *j, const redisReply *stats)
+{
+	json_moment(j, stats, "scan_begun");
+	json_moment(j, stats, "scan_at");
+	json_moment(j, stats, "scan_done");
+}
+
 static void stats_json(const redisReply *stats)
 {
 	static const struct {
@@ -80,6 +99,8 @@ static void stats_json(const redisReply *stats)
 		{ "open_batches", "open_batches" }, { "open_entries", "open_entries" },
 		{ "parked_batches", "parked_batches" }, { "parked_entries", "parked_entries" },
 		{ "dead", "dead" }, { "seen", "seen" },
+		{ "heard", "heard" }, { "found", "found" }, { "inferred", "inferred" },
+		{ "scan_looked", "scan_looked" }, { "scan_keys", "scan_keys" },
 	};
 	static const struct column slots[] = {
 		{ "slot", true }, { "epoch", true }, { "lease_left_ms", true }, { "instance" },
@@ -98,6 +119,7 @@ static void stats_json(const redisReply *stats)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_number(&j, numbers[i].name, number_of(stats, numbers[i].answer));
 	json_number(&j, "next_due_ms", oldest);
+	json_scan(&j, stats);
 	json_number(&j, "oldest_overdue_ms", oldest >= 0 && oldest <= now ? now - oldest : -1);
 	json_table(&j, stats, "slots", "instances", slots, 4);
 	json_table(&j, stats, "open", "open", open, 3);
@@ -213,6 +235,30 @@ static void text_looked(const redisReply *stats)
 	printf("%lld, of which %lld were looked into:\n", (long long)batches, (long long)looked);
 }
 
+static void text_expired(const redisReply *stats)
+{
+	out_label("expired");
+	printf("%lld heard, %lld found, %lld inferred\n", (long long)number_of(stats, "heard"),
+	       (long long)number_of(stats, "found"), (long long)number_of(stats, "inferred"));
+}
+
+static void text_scan(const redisReply *stats)
+{
+	int64_t now = number_of(stats, "now_us") / 1000;
+	int64_t begun = number_of(stats, "scan_begun"), done = number_of(stats, "scan_done");
+	int64_t looked = number_of(stats, "scan_looked"), keys = number_of(stats, "scan_keys");
+	char span[OUT_SPAN];
+
+	if (begun < 0)
+		return;
+	out_label("scan");
+	if (done >= begun)
+		printf("done %s ago, %lld keys\n", out_span(now - done, span), (long long)looked);
+	else
+		printf("%lld of about %lld keys since %s\n", (long long)looked,
+		       (long long)keys, out_span(now - begun, span));
+}
+
 static void stats_text(const redisReply *stats)
 {
 	text_pending(stats, number_of(stats, "now_us") / 1000);
@@ -222,6 +268,8 @@ static void stats_text(const redisReply *stats)
 	text_parked(stats);
 	out_label("dead letters");
 	printf("%lld\n", (long long)number_of(stats, "dead"));
+	text_expired(stats);
+	text_scan(stats);
 	text_instances(stats);
 }
 

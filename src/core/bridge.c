@@ -52,6 +52,7 @@ struct bridge {
 	struct register_ask registering;
 	struct scan scan;
 	bool first;			/* of all instances, when we last looked */
+	bool rerouted;			/* what was heard was by other routes */
 	usec_t heard_since;
 	struct topics *topics;
 	struct batch *batches;
@@ -160,6 +161,7 @@ void bridge_configure(struct bridge *b, const struct bridge_conf *conf,
 	tc = topics_conf(&b->conf);
 	/* A new route may take keys that are there. */
 	scan_want(&b->scan, 0);
+	b->rerouted = true;
 	scan_configure(&b->scan, &sc, 0);
 	topics_configure(b->topics, &tc);
 	b->claims.grace = conf->grace;
@@ -659,8 +661,8 @@ static const struct ask *ask_register(struct bridge *b, usec_t now)
 	return &b->ask;
 }
 
-/* The first scans for all; who becomes it begins, since the one before may not
- * have come to the end.  What was found before goes into the shadow first. */
+/* The first scans for all, and goes on where the one before was.  What was found
+ * before goes into the shadow first. */
 static bool scans(const struct bridge *b)
 {
 	return b->stage == STAGE_RUN && b->lease.rank == 0 &&
@@ -672,15 +674,14 @@ static const struct ask *ask_scan(struct bridge *b, usec_t now)
 	const struct scan_step *step;
 
 	if (b->lease.rank == 0 && !b->first)
-		scan_want(&b->scan, now);
+		scan_inherit(&b->scan, now);
 	b->first = b->lease.rank == 0;
-	if (watch_lossy(b->watch))
+	if (watch_lossy(b->watch) || b->rerouted)
 		scan_want(&b->scan, now);
-	step = scans(b) ? scan_next(&b->scan, now) : NULL;
+	b->rerouted = false;
+	step = scans(b) ? scan_next(&b->scan, watch_found(b->watch) == 0, now) : NULL;
 	if (!step)
 		return NULL;
-	if (!*step->place)
-		note_add(b, NOTE_SCAN_BEGIN, b->conf.scan_rate, 0);
 	ask_about(b, ASK_SCAN, NULL);
 	b->ask.scan = step;
 	return &b->ask;
@@ -827,6 +828,13 @@ static void job_epitaph(const struct record *r, char *why, size_t n)
 			 r->attempt + 1, r->job.attempts, (long long)r->job.ttr);
 }
 
+static void count_certainty(struct counters *c, enum certainty certainty)
+{
+	c->expired_heard += certainty == CERTAINTY_HEARD;
+	c->expired_found += certainty == CERTAINTY_FOUND;
+	c->expired_inferred += certainty == CERTAINTY_INFERRED;
+}
+
 /* One entry of a batch that has come. */
 static void entry_enter(struct bridge *b, struct entry *e)
 {
@@ -847,6 +855,8 @@ static void entry_enter(struct bridge *b, struct entry *e)
 		return;
 	}
 	e->job = ev.record.job.ttr != 0 && ev.member.kind == MEMBER_SCHEDULED;
+	if (e->batch->source == BATCH_CLAIMED)
+		count_certainty(&b->counters, ev.envelope.certainty);
 	if (ev.envelope.certainty == CERTAINTY_INFERRED && ev.route &&
 	    ev.route->inferred == ROUTE_DROP) {
 		b->counters.inferred_dropped++;
@@ -1100,10 +1110,17 @@ static bool scan_take(struct bridge *b, struct bytes member, usec_t now)
 	       watch_hear(b->watch, member, WATCH_FOUND, now);
 }
 
+static void note_scan(struct bridge *b, enum note_kind kind, usec_t now)
+{
+	struct note *n = note_add(b, kind, (int64_t)b->scan.looked, (int64_t)b->scan.found);
+
+	n->ms = (now - b->scan.begun) / USEC_PER_MSEC;
+}
+
 void bridge_scanned(struct bridge *b, unsigned life, const struct scan_answer *a, usec_t now)
 {
 	size_t found = 0;
-	struct note *n;
+	enum scan_news news;
 
 	if (life != b->lease.joins)
 		return;
@@ -1111,11 +1128,12 @@ void bridge_scanned(struct bridge *b, unsigned life, const struct scan_answer *a
 		found += scan_take(b, a->members[i], now);
 	b->counters.scanned += a->looked;
 	b->counters.scan_found += found;
-	if (!scan_answered(&b->scan, a, found, now))
-		return;
-	b->counters.scans++;
-	n = note_add(b, NOTE_SCAN_DONE, (int64_t)b->scan.looked, (int64_t)b->scan.found);
-	n->ms = (now - b->scan.begun) / USEC_PER_MSEC;
+	news = scan_answered(&b->scan, a, found, now);
+	b->counters.scans += news == SCAN_DONE;
+	if (news == SCAN_BEGUN)
+		note_add(b, NOTE_SCAN_BEGIN, b->conf.scan_rate, 0);
+	else if (news != SCAN_NOTHING)
+		note_scan(b, news == SCAN_DONE ? NOTE_SCAN_DONE : NOTE_SCAN_GOES_ON, now);
 }
 
 static void hold_off(struct bridge *b, usec_t now)

@@ -126,6 +126,7 @@ enum note_kind {
 	NOTE_CLOCK,		/* a: Redis' clock went back by so many ms */
 	NOTE_SWEPT,		/* a: entries found by the first claim after a gap */
 	NOTE_SCAN_BEGIN,	/* a: keys a second */
+	NOTE_SCAN_GOES_ON,	/* a: keys looked at, b: found so far; ms: since it began */
 	NOTE_SCAN_DONE,		/* a: keys looked at, b: found; ms: how long it took */
 	NOTE_EVICTED,		/* a: watched keys that were evicted, and dropped */
 	NOTE_REPAIRED,		/* a: how many; text: name of the first; why: what it was */

@@ -49,6 +49,9 @@
 	X(scans, "passes through the keyspace") \
 	X(scanned, "keys looked at in them") \
 	X(scan_found, "watched keys found in them that the shadow did not have") \
+	X(expired_heard, "watched keys claimed whose expiry Redis had told of") \
+	X(expired_found, "watched keys claimed that expired as we looked") \
+	X(expired_inferred, "watched keys claimed that were gone without a word") \
 	X(inferred_dropped, "expiries nobody saw, dropped as the route asks") \
 	X(early, "claimed entries that were not yet due; stays 0") \
 	X(fenced, "scripts refused because the slot had a newer holder") \

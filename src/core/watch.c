@@ -20,6 +20,7 @@ struct list {
 struct watch {
 	size_t max_keys, max_bytes;
 	size_t bytes;
+	size_t found;
 	struct list gathered, asked;
 	bool owed;		/* an answer is */
 	bool lossy;
@@ -110,6 +111,7 @@ struct watch *watch_new(size_t max_keys, size_t max_bytes)
 static void key_free(struct watch *w, struct watch_key *k)
 {
 	w->bytes -= k->member.n;
+	w->found -= k->found;
 	free(k);
 }
 
@@ -187,6 +189,12 @@ static bool ends(enum watch_sign sign)
 	       sign == WATCH_EVICTED;
 }
 
+static void found(struct watch *w, struct watch_key *k)
+{
+	w->found += !k->found;
+	k->found = true;
+}
+
 bool watch_hear(struct watch *w, struct bytes member, enum watch_sign sign, usec_t now)
 {
 	struct watch_key *k = find(w, member);
@@ -197,6 +205,8 @@ bool watch_hear(struct watch *w, struct bytes member, enum watch_sign sign, usec
 		return false;
 	if (sign != WATCH_EXPIRED)
 		k->look = true;
+	if (sign == WATCH_FOUND)
+		found(w, k);
 	if (sign == WATCH_WRITTEN || ends(sign)) {
 		k->set = true;
 		k->set_at = now;
@@ -238,8 +248,10 @@ void watch_done(struct watch *w)
 }
 
 /* What was heard meanwhile comes behind what was asked. */
-static void join(const struct watch_key *older, struct watch_key *newer)
+static void join(struct watch *w, const struct watch_key *older, struct watch_key *newer)
 {
+	if (older->found)
+		found(w, newer);
 	if (older->first != WATCH_NOTHING) {
 		newer->first = older->first;
 		newer->expired_at = older->expired_at;
@@ -282,7 +294,7 @@ void watch_lost(struct watch *w, usec_t now)
 		struct watch_key *newer = find(w, k->member);
 
 		if (newer) {
-			join(k, newer);
+			join(w, k, newer);
 			key_free(w, k);
 		} else {
 			list_add(&front, k);
@@ -313,4 +325,9 @@ bool watch_lossy(struct watch *w)
 size_t watch_waiting(const struct watch *w)
 {
 	return w->gathered.n + w->asked.n;
+}
+
+size_t watch_found(const struct watch *w)
+{
+	return w->found;
 }

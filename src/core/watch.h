@@ -61,6 +61,7 @@ struct watch_key {
 	usec_t expired_at;		/* when `first` was, if WATCH_EXPIRED */
 	enum watch_sign first, last;	/* that ended a life, or WATCH_NOTHING */
 	bool look;			/* something is to be asked at all */
+	bool found;			/* a scan came across it */
 	bool set;			/* the value may be another, */
 	usec_t set_at;			/* as was last heard then */
 	struct bytes member;		/* k:<db>:<key>; its bytes follow */
@@ -91,5 +92,7 @@ usec_t watch_deadline(const struct watch *w, usec_t gather);
 bool watch_lossy(struct watch *w);
 
 size_t watch_waiting(const struct watch *w);
+/* Those of them that a scan came across. */
+size_t watch_found(const struct watch *w);
 
 #endif

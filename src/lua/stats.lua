@@ -22,6 +22,13 @@
 --	parked_batches	waiting for a topic
 --	parked_entries	events in them
 --	dead		dead letters
+--	heard, found, inferred
+--			watched keys claimed so far, by how sure their expiry was
+--	scan_begun	ms when the newest pass through the keyspace began, -1 without any
+--	scan_at		of its last step that is remembered
+--	scan_done	ms when one was last done, -1 if none was
+--	scan_looked	keys looked at in it
+--	scan_keys	keys that there were when it began
 --	seen		watched keys claimed a moment ago
 --	slots		a list of [slot, epoch, lease left ms, instance]
 --	open		a list of [slot, batches, entries]
@@ -109,6 +116,8 @@ local function lapse_stats(keys, argv)
 	local first = redis.call('ZRANGE', prefix .. ':due', 0, 0, 'WITHSCORES')
 	local deadline = redis.call('ZRANGE', prefix .. ':wait', 0, 0, 'WITHSCORES')
 	local looked, sum, open, parked = stats_batches(prefix, ms)
+	local sure = redis.call('HMGET', prefix .. ':sure', 'heard', 'found', 'inferred')
+	local scan = redis.call('HMGET', prefix .. ':scan', 'begun', 'at', 'done', 'looked', 'keys')
 	return {
 		'now_us', int(us),
 		'due_total', int(redis.call('ZCARD', prefix .. ':due')),
@@ -126,6 +135,14 @@ local function lapse_stats(keys, argv)
 		'parked_entries', int(sum[4]),
 		'dead', int(redis.call('ZCARD', prefix .. ':dead')),
 		'seen', int(redis.call('ZCARD', prefix .. ':seen')),
+		'heard', sure[1] or '0',
+		'found', sure[2] or '0',
+		'inferred', sure[3] or '0',
+		'scan_begun', scan[1] or '-1',
+		'scan_at', scan[2] or '-1',
+		'scan_done', scan[3] or '-1',
+		'scan_looked', scan[4] or '0',
+		'scan_keys', scan[5] or '0',
 		'slots', stats_slots(prefix, ms),
 		'open', open,
 		'parked', parked,

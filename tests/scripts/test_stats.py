@@ -16,7 +16,8 @@ def test_of_nothing(shard):
     assert before <= int(found.pop("now_us")) <= shard.now_us()
     assert found.pop("oldest_due") == found.pop("next_deadline") == b"-1"
     assert found.pop("slots") == found.pop("open") == found.pop("parked") == []
-    assert len(found) == 13 and set(found.values()) == {b"0"}
+    assert {found.pop(f"scan_{name}") for name in ("begun", "at", "done")} == {b"-1"}
+    assert len(found) == 18 and set(found.values()) == {b"0"}
 
 
 def test_of_all_there_is(shard, lazy):
@@ -38,6 +39,10 @@ def test_of_all_there_is(shard, lazy):
     shard.schedule("m", "+60000")
     shard.call("setex", "60000", "v", "copy", "0", key="k")
     lose(shard, two)
+    shard.client.hset(shard.name("sure"), mapping={"heard": 7, "found": 8, "inferred": 9,
+                                                   "slot:0": "1:1"})
+    shard.client.hset(shard.name("scan"), mapping={
+        "begun": 1000, "place": "0:17", "at": 2000, "looked": 10, "keys": 20, "done": 1500})
 
     found = stats(shard)
     slots, opened, parked = (found.pop(k) for k in ("slots", "open", "parked"))
@@ -47,6 +52,8 @@ def test_of_all_there_is(shard, lazy):
         "due_total": 3, "due_now": 1, "oldest_due": int(oldest), "records": 2,
         "batches": 6, "looked": 6, "open_batches": 3, "open_entries": 4, "parked_batches": 3,
         "parked_entries": 4, "dead": 1, "seen": 1,
+        "heard": 7, "found": 8, "inferred": 9,
+        "scan_begun": 1000, "scan_at": 2000, "scan_done": 1500, "scan_looked": 10, "scan_keys": 20,
     }
     assert [s[:2] + s[3:] for s in slots] == [[b"0", b"1", b"a/1"], [b"1", b"1", b"b/2"]]
     assert LEASE - 10000 < int(slots[0][2]) <= LEASE and slots[1][2] == b"0"

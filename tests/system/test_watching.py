@@ -16,8 +16,8 @@ def watching(world, request):
     """A world in which so many instances watch; a call starts them."""
     world.use_redis(config={"notify-keyspace-events": FLAGS})
 
-    def start(**options):
-        running = [world.lapsed(routes={"orders": {**ROUTE, **options}})
+    def start(redis=None, **options):
+        running = [world.lapsed(redis=redis, routes={"orders": {**ROUTE, **options}})
                    for _ in range(request.param)]
         for instance in running:
             instance.wait("redis.subscribed")
@@ -193,17 +193,32 @@ def test_evicted(watching, policy):
 
 
 @pytest.mark.parametrize("policy", ["emit", "drop"])
-def test_flushdb(world, policy):
-    """Nobody tells of it: inferred."""
-    world.use_redis(config={"notify-keyspace-events": FLAGS})
-    world.lapsed(redis={"databases": "3"}, routes={
-        "orders": {**ROUTE, "inferred": policy}}).wait("redis.subscribed")
-    client = world.redis.client(db=3)
-    client.set("order:1", "v", px=400)
-    until(lambda: due(world), "it to be registered")
+def test_flushdb(watching, policy):
+    """Nobody tells of it: there is an alarm, and each is inferred when it is due."""
+    running = watching.watch(redis={"databases": "3"}, inferred=policy)
+    client = watching.redis.client(db=3)
+    for i in range(20):
+        client.set(f"order:{i}", f"v{i}", px=9000)
+    until(lambda: len(due(watching)) == 20, "all to be registered")
     client.flushdb()
-    records = settled(world, 1 if policy == "emit" else 0)
-    assert [r.headers["ce_lapsecertainty"] for r in records] == [b"inferred"] * len(records)
+    until(lambda: any(i.find("watch.gone", db=3, level="warn") for i in running), "the alarm")
+    records = settled(watching, 20 if policy == "emit" else 0)
+    assert Counter((r.key, r.value, r.headers["ce_lapsecertainty"]) for r in records) == {
+        (b"order:%d" % i, b"v%d" % i, b"inferred"): 1 for i in range(len(records))}
+    assert sum(i.stats()["expired_inferred"] for i in running) == 20
+    assert sum(i.stats()["inferred_dropped"] for i in running) == 20 - len(records)
+
+
+def test_flushall(watching):
+    """Nothing is left, of lapsed's own keys neither; what comes then is watched again."""
+    running = watching.watch()
+    set_and_registered(watching, px=2000)
+    watching.client.flushall()
+    until(lambda: all(i.find("slot.fenced") for i in running), "them to notice", 30)
+    until(lambda: all(len(i.find("slot.joined")) == 2 for i in running), "them to join anew", 30)
+    watching.client.set("order:2", "v", px=500)
+    (record,) = settled(watching, 1)
+    assert record.key == b"order:2"
 
 
 @pytest.mark.parametrize("refresh,value", [("no", b"one"), ("yes", b"onetwo")])
@@ -326,6 +341,58 @@ def test_what_a_gap_has_hidden(world):
     registered(world, "order:1")
     (record,) = settled(world, 1)
     assert record.value == b"v"
+
+
+def progress(world):
+    return {k.decode(): v.decode() for k, v in world.client.hgetall("lapse:{0}:scan").items()}
+
+
+def test_a_scan_goes_on_where_another_was(world):
+    """The first is stopped in the middle; the second has heard all since, and goes on."""
+    slow = {"scan_rate": 500, "lease": "3s", "rescan": "3s"}
+    one, two = [world.lapsed(lapsed=slow, routes={"orders": SCANNED}) for _ in range(2)]
+    for instance in one, two:
+        instance.wait("redis.subscribed")
+    first, second = first_and_second(one, two)
+    before = world.now()
+    pipe = world.client.pipeline()
+    for i in range(3000):
+        pipe.set(f"order:{i}", "v", px=600000)
+    pipe.execute()
+    until(lambda: int(progress(world)["begun"]) > before and progress(world)["place"]
+          and int(progress(world)["looked"]) > 500, "a pass to be on its way")
+    begun = progress(world)["begun"]
+    second.mark()
+    first.kill()
+    second.wait("scan.begin")
+    second.wait("scan.done", limit=30)
+    done = progress(world)
+    assert done["begun"] == begun and done["place"] == ""
+    assert int(done["looked"]) < 2 * 3000
+    assert sum(x["keys"] for x in second.find("scan.done")) < 3000
+    until(lambda: len(due(world)) == 3000, "all to be registered")
+
+
+def first_and_second(one, two):
+    until(lambda: {one.stats()["rank"], two.stats()["rank"]} == {0, 1}, "them to know each other")
+    return (one, two) if one.stats()["rank"] == 0 else (two, one)
+
+
+def test_after_a_restart_a_scan_begins_anew(world):
+    """Nobody has listened: what was set meanwhile may be anywhere."""
+    pipe = world.client.pipeline()
+    for i in range(1000):
+        pipe.set(f"order:{i}", "v", px=600000)
+    pipe.execute()
+    lapsed = world.lapsed(lapsed={"scan_rate": 500}, routes={"orders": SCANNED})
+    until(lambda: progress(world).get("place"), "the pass to be on its way")
+    begun = progress(world)["begun"]
+    lapsed.kill()
+    lapsed.configure(world.sections(lapsed={"instance": "lapsed0"}, routes={"orders": SCANNED}))
+    lapsed.start()
+    lapsed.wait("scan.done")
+    assert progress(world)["begun"] > begun
+    until(lambda: len(due(world)) == 1000, "all to be registered")
 
 
 def test_a_scan_every_so_often(world):

@@ -14,7 +14,8 @@ PREFIX = "lapse:{0}"
 
 # What may be left when all is done (design, section 3).
 CANARY = f"{PREFIX}:canary:".encode()
-LASTING = {f"{PREFIX}:{name}".encode() for name in ("epoch", "slots", "seen")}
+LASTING = {f"{PREFIX}:{name}".encode()
+           for name in ("epoch", "slots", "seen", "scan", "sure")}
 
 
 class World:
