@@ -136,6 +136,7 @@ def test_stats_of_nothing(lapse):
         "on the way    0 batches, 0 events",
         "parked        0 batches, 0 events",
         "dead letters  0",
+        "expired       0 heard, 0 found, 0 inferred",
         "instances     0 alive: nothing is forwarded to Kafka",
     ]
     stats = lapse.json("stats")
@@ -174,7 +175,23 @@ def test_stats_of_all_there_is(lapse, redis, daemon):
     assert "pending       2\ndue now       1, the oldest since 2h\n" in text
     assert "on the way    1 batch, 1 event\n  slot 0      1 batch, 1 event\n" in text
     assert "parked        1 batch, 2 events\n  a-topic     1 batch, 2 events, tried " in text
-    assert "dead letters  1\ninstances     1 alive\n  slot 0      test:1, epoch 1, " in text
+    assert "dead letters  1\nexpired       0 heard, 0 found, 0 inferred\ninstances     1 alive\n  slot 0      test:1, epoch 1, " in text
+
+
+def test_stats_of_scans_and_certainty(lapse, redis):
+    redis.hset("lapse:{0}:sure", mapping={"heard": 5, "found": 4, "inferred": 3})
+    now = lapse.json("stats")["now_ms"]
+    scan = {"begun": now - 60000, "at": now, "place": "0:9", "looked": 100, "keys": 1000}
+    redis.hset("lapse:{0}:scan", mapping=scan)
+    text = lapse.ok("stats")
+    assert "expired       5 heard, 4 found, 3 inferred\n" in text
+    assert "scan          100 of about 1000 keys since 1m" in text
+    stats = lapse.json("stats")
+    assert (stats["heard"], stats["found"], stats["inferred"]) == (5, 4, 3)
+    assert (stats["scan_looked"], stats["scan_keys"]) == (100, 1000)
+    assert stats["scan_begun_ms"] == now - 60000 and stats["scan_done"] is None
+    redis.hset("lapse:{0}:scan", mapping={"done": now, "place": ""})
+    assert "scan          done " in lapse.ok("stats")
 
 
 def test_stats_take_no_argument(lapse):
