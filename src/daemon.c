@@ -199,6 +199,7 @@ static void produce(struct daemon *d, struct entry *e)
 	/* Only the batch stays in place until the report. */
 	copy = m.value.p == d->room.value.p;
 	failpoint("produce", ".ask");
+	failpoint_poison(e->member);
 	taken = kafka_produce(d->kafka, &m, copy ? KAFKA_COPY : KAFKA_BORROW, e, &error);
 	produced(d, e, taken, error);
 	failpoint("produce", ".taken");

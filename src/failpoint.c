@@ -24,6 +24,14 @@ void failpoint(const char *what, const char *when)
 		raise(strcmp(how, "stop") ? SIGKILL : SIGSTOP);
 }
 
+void failpoint_poison(struct bytes member)
+{
+	const char *poison = getenv("LAPSED_POISON");
+
+	if (poison && bytes_eq(member, bytes_str(poison)))
+		raise(SIGKILL);
+}
+
 #else
 
 typedef int failpoints_are_compiled_away;	/* ISO C wants a declaration */

@@ -14,15 +14,20 @@
  *	produce.ask, produce.taken, report
  *
  * with the scripts join, renew, leave, claim, adopt, settle, forget,
- * walk.
+ * walk.  Besides, LAPSED_POISON names a member whose event kills the process
+ * that is about to produce it.
  */
 #ifndef LAPSED_FAILPOINT_H
 #define LAPSED_FAILPOINT_H
 
 #ifdef LAPSED_FAILPOINTS
+#include "core/bytes.h"
+
 void failpoint(const char *what, const char *when);
+void failpoint_poison(struct bytes member);
 #else
 #define failpoint(what, when)	((void)0)
+#define failpoint_poison(member)	((void)0)
 #endif
 
 #endif

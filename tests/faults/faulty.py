@@ -71,6 +71,11 @@ class Faulty(Lapsed):
         until(self.is_stopped, f"{self.config.stem} to stop\n{self.tail()}", limit)
         self.faults += 1
 
+    def memory_kb(self):
+        """The most it ever was."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as f:
+            return next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+
     # -- what it says of itself
 
     def lives(self):

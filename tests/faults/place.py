@@ -2,6 +2,7 @@
 """A world whose wires go through proxies, and the judgement at the end."""
 
 import contextlib
+import subprocess
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -24,23 +25,46 @@ class ProxiedBroker(Broker):
     def __init__(self):
         super().__init__()
         self.proxy = Proxy(Kafka, ("127.0.0.1", 0))
+        self._tls_port = None
+        self._certificate = self.folder / "certificate.pem"
 
     @property
     def proxied(self):
         return f"127.0.0.1:{self.proxy.port}"
 
+    def tls(self):
+        """What a client sets to come in through TLS, past the proxy."""
+        return {"bootstrap.servers": f"localhost:{self._tls_port}",
+                "security.protocol": "ssl", "broker.address.family": "v4",
+                "ssl.ca.location": str(self._certificate)}
+
+    def _make_certificate(self):
+        """For localhost; the file that the broker reads has the key as well."""
+        key = self.folder / "key.pem"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+             "-keyout", key, "-out", self._certificate], check=True, capture_output=True)
+        both = self.folder / "both.pem"
+        both.write_bytes(key.read_bytes() + self._certificate.read_bytes())
+        return str(both)
+
     def _choose_ports(self):
         super()._choose_ports()
         broker, controller = self._ports
         inner = _free_port((broker, controller))
+        self._tls_port = _free_port((broker, controller, inner))
         self.proxy.target = "127.0.0.1", inner
         self.settings.update({
             "listeners": f"PLAINTEXT://127.0.0.1:{broker},PROXIED://127.0.0.1:{inner},"
+                         f"TLS://127.0.0.1:{self._tls_port},"
                          f"CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{broker},"
-                                    f"PROXIED://127.0.0.1:{self.proxy.port}",
+                                    f"PROXIED://127.0.0.1:{self.proxy.port},"
+                                    f"TLS://localhost:{self._tls_port}",
             "listener.security.protocol.map":
-                "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT",
+            "ssl.keystore.type": "PEM", "ssl.keystore.location": self._make_certificate(),
             "inter.broker.listener.name": "PLAINTEXT",
         })
 

@@ -55,7 +55,8 @@ def test_a_hang_longer_than_the_message_timeout(broker_world, broker):
     """Case 73: given up by librdkafka, kept by us; perhaps twice, under the same id."""
     world = broker_world
     world.settle_one()
-    lapsed = world.lapsed(kafka={"message.timeout.ms": "1500", "socket.timeout.ms": "1000"})
+    lapsed = world.lapsed(kafka={"message.timeout.ms": "1500", "socket.timeout.ms": "1000",
+                                 "metadata.max.age.ms": "1000"})
     broker.pause()
     ids = world.schedule_many([f"job-{i}" for i in range(200)])
     until(lambda: sum(lapsed.stats()[n] for n in ("retried", "possible_duplicates")) >= 200,
