@@ -115,16 +115,22 @@ static void lot_clear(struct bulk *b)
 	b->n_args = b->n = 0;
 }
 
+static bool was_done(struct bytes word)
+{
+	return bytes_eq(word, BYTES("scheduled")) || bytes_eq(word, BYTES("replaced")) ||
+		bytes_eq(word, BYTES("cancelled"));
+}
+
 static void lot_answer(struct bulk *b, size_t i, const redisReply *r)
 {
 	struct bytes id = bytes_of(b->text.p + b->ids[i].at, b->ids[i].n);
 
 	if (r->type == REDIS_REPLY_ERROR)
 		complain(b, b->numbers[i], id, strchr(r->str, ' ') ? strchr(r->str, ' ') + 1 : r->str);
-	else if (cli_answer_number(r, 1, -1) < 0)	/* not-found, in-flight */
-		complain(b, b->numbers[i], id, r->elements ? r->element[0]->str : "no answer");
-	else
+	else if (was_done(cli_answer(r, 0)))
 		accepted(b, id, r);
+	else						/* not-found, in-flight, dead */
+		complain(b, b->numbers[i], id, r->elements ? r->element[0]->str : "no answer");
 }
 
 /* Sends what there is. */

@@ -177,7 +177,7 @@ static enum status schedule_failed(struct cli *cli, const struct subject *s,
 	if (link_code(cli->link) != SCRIPT_EXISTS)
 		return cli_failed_call(cli, err);
 	if (cli->json)
-		subject_tell_json(s, "exists", -1, bytes_none);
+		subject_tell_json(s, "exists", -1, NULL, bytes_none);
 	return cli_refuse(s->name, args_flag(&cli->args, "if-due-before") ?
 		"exists already, and is not due before that time" :
 		"exists already: it is pending, on its way to Kafka or waiting");
@@ -197,7 +197,7 @@ static enum status schedule(struct cli *cli, const struct subject *s,
 	result = bytes_eq(cli_answer(reply, 0), BYTES("replaced")) ? "replaced" : "scheduled";
 	due = cli_answer_number(reply, 1, 0);
 	if (cli->json)
-		subject_tell_json(s, result, due, cli_answer(reply, 2));
+		subject_tell_json(s, result, due, NULL, cli_answer(reply, 2));
 	else
 		subject_tell_due(cli, s, result, due, when);
 	freeReplyObject(reply);
@@ -243,20 +243,28 @@ enum status cli_reschedule(struct cli *cli)
 	struct call args = { .n = 0 };
 	struct err err;
 	enum status status;
-	msec_t due;
+	struct change change;
 
 	if (!subject_read(cli, false, &s, &err) || !cli_when(cli, &when, &err))
 		return cli_usage(cli, &err);
 	call_add(&args, bytes_str(when.text));
-	status = subject_change(cli, "reschedule", "rescheduled", &s, &args, &due);
+	status = subject_change(cli, "reschedule", "rescheduled", &s, &args, &change);
 	call_clear(&args);
 	if (status != STATUS_DONE)
 		return status;
 	if (cli->json)
-		subject_tell_json(&s, "rescheduled", due, bytes_none);
+		subject_tell_json(&s, "rescheduled", change.due, NULL, bytes_none);
 	else
-		subject_tell_due(cli, &s, "rescheduled", due, &when);
+		subject_tell_due(cli, &s, "rescheduled", change.due, &when);
 	return STATUS_DONE;
+}
+
+/* Where it was, unless that is where most are. */
+static void tell_cancelled(const struct subject *s, const char *state)
+{
+	fputs("cancelled ", stdout);
+	out_name(stdout, s->name);
+	printf(strcmp(state, "scheduled") == 0 ? "\n" : ", which was %s\n", state);
 }
 
 enum status cli_cancel(struct cli *cli)
@@ -265,7 +273,7 @@ enum status cli_cancel(struct cli *cli)
 	struct call args = { .n = 0 };
 	struct err err;
 	enum status status;
-	msec_t due;
+	struct change change;
 	bool file;
 
 	if (!from_file(cli, &file, &err))
@@ -274,12 +282,12 @@ enum status cli_cancel(struct cli *cli)
 		return cli_bulk(cli, "cancel_bulk");
 	if (!subject_read(cli, false, &s, &err))
 		return cli_usage(cli, &err);
-	status = subject_change(cli, "cancel", "cancelled", &s, &args, &due);
+	status = subject_change(cli, "cancel", "cancelled", &s, &args, &change);
 	if (status != STATUS_DONE)
 		return status;
 	if (cli->json)
-		subject_tell_json(&s, "cancelled", due, bytes_none);
+		subject_tell_json(&s, "cancelled", change.due, change.state, bytes_none);
 	else
-		subject_tell(&s, "cancelled");
+		tell_cancelled(&s, change.state);
 	return STATUS_DONE;
 }

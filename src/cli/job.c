@@ -183,13 +183,15 @@ enum status cli_fail_job(struct cli *cli)
 
 /* purge --------------------------------------------------------------- */
 
-static void purge_told(const struct cli *cli, const char *topic, uint64_t n)
+static void purge_told(const struct cli *cli, const char *topic, uint64_t n, uint64_t flying)
 {
 	struct buf b = { .n = 0 };
 	struct json j;
 
 	if (!cli->json) {
 		printf("purged %llu of topic %s\n", (unsigned long long)n, topic);
+		if (flying)
+			cli_note("%llu are on their way to Kafka", (unsigned long long)flying);
 		return;
 	}
 	json_init(&j, &b);
@@ -200,6 +202,8 @@ static void purge_told(const struct cli *cli, const char *topic, uint64_t n)
 	json_cstr(&j, topic);
 	json_key(&j, "cancelled");
 	json_uint(&j, n);
+	json_key(&j, "in_flight");
+	json_uint(&j, flying);
 	json_object_end(&j);
 	out_json_line(&b);
 	buf_clear(&b);
@@ -207,8 +211,8 @@ static void purge_told(const struct cli *cli, const char *topic, uint64_t n)
 
 static enum status purge(struct cli *cli, const char *topic)
 {
-	char cursor[24] = "0";
-	uint64_t n = 0;
+	char cursor[64] = "0";
+	uint64_t n = 0, flying = 0;
 	struct err err;
 
 	do {
@@ -229,9 +233,10 @@ static enum status purge(struct cli *cli, const char *topic)
 		snprintf(cursor, sizeof(cursor), "%.*s", (int)cli_answer(reply, 0).n,
 			 cli_answer(reply, 0).p);
 		n += (uint64_t)cli_answer_number(reply, 2, 0);
+		flying += (uint64_t)cli_answer_number(reply, 3, 0);
 		freeReplyObject(reply);
 	} while (strcmp(cursor, "0") != 0);
-	purge_told(cli, topic, n);
+	purge_told(cli, topic, n, flying);
 	return STATUS_DONE;
 }
 

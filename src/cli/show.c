@@ -29,6 +29,8 @@ static const struct field {
 	{ "type", "type", "type", KIND_TEXT },
 	{ "content-type", "content type", "content_type", KIND_TEXT },
 	{ "payload", "payload", "payload", KIND_TEXT },
+	{ "bytes", "payload bytes", "bytes", KIND_NUMBER },
+	{ "record-bytes", "record bytes", "record_bytes", KIND_NUMBER },
 	{ "unreadable", "unreadable", "unreadable", KIND_TEXT },
 };
 
@@ -222,11 +224,35 @@ static void show_text(struct cli *cli, const struct subject *s, const redisReply
 	}
 }
 
-static enum status show(struct cli *cli, const struct subject *s, const struct call *args)
+/*
+ * The script looks at some dead letters at a time: on to the older ones while
+ * there are any.
+ */
+static redisReply *look(struct cli *cli, const struct subject *s, struct call *args,
+			enum status *status, struct err *err)
+{
+	redisReply *reply = subject_call(cli, "show", s, args, status, err);
+	size_t n = args->n;
+	char older[24];
+
+	while (reply && is_not_found(reply) && bytes_eq(cli_answer(reply, 2), BYTES("older"))) {
+		struct bytes next = cli_answer(reply, 3);
+
+		snprintf(older, sizeof(older), "%.*s", (int)next.n, next.p);
+		freeReplyObject(reply);
+		args->n = n;
+		call_add(args, BYTES("older"));
+		call_add(args, bytes_str(older));
+		reply = subject_call(cli, "show", s, args, status, err);
+	}
+	return reply;
+}
+
+static enum status show(struct cli *cli, const struct subject *s, struct call *args)
 {
 	enum status status;
 	struct err err;
-	redisReply *reply = subject_call(cli, "show", s, args, &status, &err);
+	redisReply *reply = look(cli, s, args, &status, &err);
 
 	if (!reply)
 		return status == STATUS_DONE ? cli_failed_call(cli, &err) : status;

@@ -18,7 +18,7 @@ redisReply *subject_call(struct cli *cli, const char *script, const struct subje
 	char db[24];
 	redisReply *reply;
 
-	*status = cli_connect(cli);
+	*status = cli->link ? STATUS_DONE : cli_connect(cli);
 	if (*status != STATUS_DONE)
 		return NULL;
 	call_add(&call, bytes_str(s->keys == 2 ? "2" : "1"));
@@ -37,16 +37,18 @@ redisReply *subject_call(struct cli *cli, const char *script, const struct subje
 }
 
 /* Deleting a watched key deletes it whatever becomes of its expiry. */
-static const char *const refusals[2][3] = {
+static const char *const refusals[2][4] = {
 	{ "not found", "already on its way to Kafka",
-	  "a job that was delivered: lapse touch and lapse fail are for that" },
+	  "a job that was delivered: lapse touch and lapse fail are for that",
+	  "dead; lapse show tells why, and lapse dead drop throws it away" },
 	{ "deleted; no expiry of it had been announced",
-	  "deleted; its expiry is already on its way to Kafka", "" },
+	  "deleted; its expiry is already on its way to Kafka", "", "" },
 };
-static const char *const found[] = { "not-found", "in-flight", "waiting" };
+static const char *const found[] = { "not-found", "in-flight", "waiting", "dead" };
 
 enum status subject_change(struct cli *cli, const char *script, const char *wanted,
-			   const struct subject *s, const struct call *args, msec_t *due)
+			   const struct subject *s, const struct call *args,
+			   struct change *change)
 {
 	enum status status;
 	struct err err;
@@ -56,13 +58,16 @@ enum status subject_change(struct cli *cli, const char *script, const char *want
 	if (!reply)
 		return status == STATUS_DONE ? cli_failed_call(cli, &err) : status;
 	if (bytes_eq(cli_answer(reply, 0), bytes_str(wanted))) {
-		*due = cli_answer_number(reply, 1, 0);
+		struct bytes state = cli_answer(reply, 2);
+
+		change->due = cli_answer_number(reply, 1, 0);
+		snprintf(change->state, sizeof(change->state), "%.*s", (int)state.n, state.p);
 	} else {
 		for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
 			if (bytes_eq(cli_answer(reply, 0), bytes_str(found[i])))
 				where = i;
 		if (cli->json)
-			subject_tell_json(s, found[where], -1, bytes_none);
+			subject_tell_json(s, found[where], -1, NULL, bytes_none);
 		status = cli_refuse(s->name, refusals[s->watched][where]);
 	}
 	freeReplyObject(reply);
@@ -79,7 +84,7 @@ void subject_json(struct json *j, const struct subject *s)
 }
 
 void subject_tell_json(const struct subject *s, const char *result, msec_t due,
-		       struct bytes ce_id)
+		       const char *state, struct bytes ce_id)
 {
 	struct buf b = { .n = 0 };
 	struct json j;
@@ -91,6 +96,10 @@ void subject_tell_json(const struct subject *s, const char *result, msec_t due,
 	subject_json(&j, s);
 	if (due >= 0)
 		out_json_time(&j, "due", due);
+	if (state) {
+		json_key(&j, "state");
+		json_cstr(&j, state);
+	}
 	if (ce_id.n > 0)
 		out_json_bytes(&j, "ce_id", ce_id);
 	json_object_end(&j);

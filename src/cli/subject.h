@@ -23,7 +23,7 @@ struct subject {
 bool subject_read(struct cli *cli, bool watched, struct subject *s, struct err *err) MUST_CHECK;
 
 /*
- * Connects and runs a script with `args` behind the subject; a key's database
+ * Connects, unless that was done, and runs a script with `args` behind the subject; a key's database
  * is among the options that are added.  NULL when that fails: `status` is then
  * what it is, told already unless it is STATUS_DONE, when an error reply has
  * left its reason in `err`.
@@ -32,19 +32,25 @@ redisReply *subject_call(struct cli *cli, const char *script, const struct subje
 			 const struct call *args, enum status *status,
 			 struct err *err) MUST_CHECK;
 
+struct change {
+	msec_t due;
+	char state[16];		/* in which it was; empty when that is not told */
+};
+
 /*
- * Runs a script that answers `wanted`, due; or in-flight; or not-found.  All
- * but the first is told here, and is no STATUS_DONE.
+ * Runs a script that answers `wanted`, due and perhaps a state; or in-flight,
+ * waiting, dead or not-found, which are told here, and are no STATUS_DONE.
  */
 enum status subject_change(struct cli *cli, const char *script, const char *wanted,
-			   const struct subject *s, const struct call *args, msec_t *due);
+			   const struct subject *s, const struct call *args,
+			   struct change *change);
 
 /* Members of an object: `id`, or `key` and `db`. */
 void subject_json(struct json *j, const struct subject *s);
 
-/* One line of JSON; `due` is -1 and `ce_id` bytes_none where there is none. */
+/* One line of JSON; `due` is -1, `state` NULL and `ce_id` bytes_none where there is none. */
 void subject_tell_json(const struct subject *s, const char *result, msec_t due,
-		       struct bytes ce_id);
+		       const char *state, struct bytes ce_id);
 
 /* "rescheduled order-42 for 2026-11-30T12:30:00.000Z (in 30m)"; "set ..., expires ..." */
 void subject_tell_due(struct cli *cli, const struct subject *s, const char *result,

@@ -58,7 +58,7 @@ static enum status setex(struct cli *cli, const struct subject *s,
 	result = bytes_eq(cli_answer(reply, 0), BYTES("replaced")) ? "replaced" : "set";
 	due = cli_answer_number(reply, 1, 0);
 	if (cli->json)
-		subject_tell_json(s, result, due, cli_answer(reply, 2));
+		subject_tell_json(s, result, due, NULL, cli_answer(reply, 2));
 	else
 		subject_tell_due(cli, s, result, due, when);
 	freeReplyObject(reply);
@@ -95,15 +95,15 @@ enum status cli_del(struct cli *cli)
 	struct call args = { .n = 0 };
 	struct err err;
 	enum status status;
-	msec_t due;
+	struct change change;
 
 	if (!subject_read(cli, true, &s, &err))
 		return cli_usage(cli, &err);
-	status = subject_change(cli, "del", "cancelled", &s, &args, &due);
+	status = subject_change(cli, "del", "cancelled", &s, &args, &change);
 	if (status != STATUS_DONE)
 		return status;
 	if (cli->json)
-		subject_tell_json(&s, "cancelled", due, bytes_none);
+		subject_tell_json(&s, "cancelled", change.due, NULL, bytes_none);
 	else
 		subject_tell(&s, "deleted");
 	return STATUS_DONE;

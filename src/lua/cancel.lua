@@ -7,13 +7,15 @@
 --
 -- KEYS: prefix.  ARGV: id.
 -- Answer: `cancelled`, due ms (of a job in `wait` its deadline), the state it
--- was in (scheduled, in-flight, parked, waiting); or `in-flight`, for an event
--- that is no job and can't be stopped; or `not-found`.
+-- was in (scheduled, in-flight, parked, waiting, dying); or `in-flight`, for an
+-- event that is no job and can't be stopped; or `dead`, when it died, its ce_id,
+-- of the latest dead letter of that id, which stays (dead_drop is for that); or
+-- `not-found`, among the latest 1,000 dead letters either.
 local function lapse_cancel(keys, argv)
 	local wrong = bad_plain_call(keys, argv, 1)
 	if wrong then
 		return wrong
 	end
 	redis.call('SELECT', NSDB)
-	return take_back(keys[1], argv[1])
+	return take_back(keys[1], { argv[1] })[1]
 end

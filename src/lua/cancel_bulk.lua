@@ -11,9 +11,5 @@ local function lapse_cancel_bulk(keys, argv)
 		return bad('one prefix such as lapse:{0}, and 1 to 1000 ids, are needed')
 	end
 	redis.call('SELECT', NSDB)
-	local answers = {}
-	for i = 1, #argv do
-		answers[i] = take_back(keys[1], argv[i])
-	end
-	return answers
+	return take_back(keys[1], argv)
 end

@@ -21,8 +21,8 @@ local function int(n)
 	if n < 1000000 then
 		return string.format('%d', n)
 	end
-	local high = math.floor(n / 1000000)
-	return string.format('%d%06d', high, n - high * 1000000)
+	local low = n % 1000000
+	return string.format('%d%06d', (n - low) / 1000000, low)
 end
 
 local function bad(text)
@@ -41,13 +41,12 @@ end
 -- The due time of `+ms` or `@ms`, never before now: as a number of ms and as
 -- its text.  nil, text if it is neither or lies beyond the year 9999.
 local function when(s, us)
-	local now, sign = math.floor(us / 1000), string.byte(s or '')
-	local text = string.sub(s or '', 2)
-	local n = decimal(text, 9999999999999999)
-	if not n or (sign ~= 43 and sign ~= 64) then	-- + and @
+	local sign, text = string.match(s or '', '^([+@])(%d+)$')
+	if not sign or #text > 16 then
 		return nil, 'time must be +<ms> or @<ms since 1970>, plain decimals'
 	end
-	if sign == 43 then
+	local n, now = text + 0, (us - us % 1000) / 1000
+	if sign == '+' then
 		n = n + now
 	end
 	if n > MAX_WHEN then
@@ -56,11 +55,11 @@ local function when(s, us)
 	if n <= now then
 		return now, int(now)
 	end
-	return n, sign == 64 and string.byte(text) ~= 48 and text or int(n)
+	return n, sign == '@' and string.byte(text) ~= 48 and text or int(n)
 end
 
 local function pct(s)
-	if string.find(s, '^[!-$&-~]*$') then
+	if string.find(s, '^[&-~!-$]*$') then
 		return s
 	end
 	return (string.gsub(s, '[^!-$&-~]', function(c)
@@ -77,6 +76,12 @@ local function ce_id(member, birth, attempt)
 end
 
 local LOOK = 10000	-- batches that one script looks into, some 10 ms
+local LOOK_MANY = 100000	-- times the members that it looks for
+
+local function say_unsure(batches)
+	return redis.error_reply('LAPSE_UNSURE more than ' .. batches
+		.. ' batches are open, and it is in none of those looked into')
+end
 
 -- Where `member` is claimed or parked: `<slot>:<seq>`, its envelope, and the
 -- value in `open`; nil if it is in no batch; nil and the error to answer when
@@ -89,6 +94,23 @@ local function in_flight(prefix, member)
 			return open[i], envelope, open[i + 1]
 		end
 	end
-	return nil, #open > 2 * LOOK and redis.error_reply('LAPSE_UNSURE more than ' .. LOOK
-		.. ' batches are open, and it is in none of those looked into') or nil
+	return nil, #open > 2 * LOOK and say_unsure(LOOK) or nil
+end
+
+-- The same of many members at once: each that is there -> { batch, the envelope
+-- up to the head of its record, the value in `open` }; and the error to answer for the
+-- others when there are more batches than can be looked into.
+local function in_flights(prefix, members)
+	local found, n = {}, #members
+	local open = n > 0 and redis.call('HGETALL', prefix .. ':open') or {}
+	local most = math.min(LOOK, math.floor(LOOK_MANY / n))
+	for i = 1, math.min(#open, 2 * most), 2 do
+		local envelopes = redis.call('HMGET', prefix .. ':b:' .. open[i], unpack(members))
+		for j = 1, n do
+			if envelopes[j] then
+				found[members[j]] = { open[i], string.sub(envelopes[j], 1, 21), open[i + 1] }
+			end
+		end
+	end
+	return found, #open > 2 * most and say_unsure(most) or nil
 end

@@ -198,27 +198,6 @@ local function job_buried(prefix, member, record)
 	end
 end
 
--- Takes a job in flight out of the parked batch that holds it, if it is parked:
--- what is on its way to Kafka can't be stopped.  Its state (in-flight or
--- parked) and due time, ms; the latter is 0 when it was not found.
-local function job_unpark(prefix, member, record)
-	local other = 'p:' .. int((record_head(record))) .. string.sub(member, 2)
-	for _, name in ipairs({ member, other }) do
-		local batch, envelope, open = in_flight(prefix, name)
-		if batch then
-			local due, _, held = envelope_open(envelope)
-			if string.sub(held or '', 1, 11) == string.sub(record, 1, 11) then
-				if not string.find(open, '^%d+ %d+ %d+ ') then
-					return 'in-flight', due
-				end
-				leave_batch(prefix, batch, name)
-				return 'parked', due
-			end
-		end
-	end
-	return 'in-flight', 0
-end
-
 local function stale(text)
 	return redis.error_reply('LAPSE_STALE ' .. text)
 end

@@ -12,6 +12,16 @@
 --
 -- ZADD is the first write: when Redis is out of memory it is refused, and
 -- with it the call; what follows is then refused no more.
+
+-- Why it may not take the place of what there is; nil when it may.
+local function forbidden(prefix, member, given, us)
+	local wrong = given.nx and must_be_new(prefix, member)
+	if wrong or not given.if_due_before then
+		return wrong
+	end
+	return store_too_late(given, redis.call('ZSCORE', prefix .. ':due', member), us)
+end
+
 local function lapse_schedule(keys, argv)
 	local wrong = bad_call(keys, argv, 1, 5)
 	if wrong then
@@ -19,10 +29,24 @@ local function lapse_schedule(keys, argv)
 	end
 	redis.call('SELECT', NSDB)
 	local us, now = clock()
-	local e, refused = store_read(keys[1], argv, us)
-	if not e then
-		return refused
+	local member, due, text, fields, given = store_read(argv, 0, #argv, us)
+	if not member then
+		return due
 	end
-	wake(keys[1], e.text, now)
-	return store_event(keys[1], e, us, now)
+	local prefix = keys[1]
+	wrong = given and forbidden(prefix, member, given, us)
+	if wrong then
+		return wrong
+	end
+	wake(prefix, text, now)
+	local is_new = redis.call('ZADD', prefix .. ':due', text, member) == 1
+	if not is_new then
+		us = math.max(us, (record_head(redis.call('HGET', prefix .. ':rec', member)) or 0) + 1)
+		now = int(us)
+	end
+	local fresh = redis.call('HSET', prefix .. ':rec', member, store_head(us) .. fields .. argv[5])
+	if is_new and fresh == 0 then
+		job_replaced(prefix, member)
+	end
+	return { is_new and fresh == 1 and 'scheduled' or 'replaced', text, pct(member) .. '@' .. now .. '.0' }
 end

@@ -5,16 +5,19 @@
 -- show - what is known of an event, or of a watched key's coming expiry.
 --
 -- KEYS: prefix.
--- ARGV: id, then options: `watched 1` (the argument is a watched key), `db`.
+-- ARGV: id, then options: `watched 1` (the argument is a watched key), `db`,
+-- `older` (see below).
 -- Answer: a flat list of names and values: `state` (scheduled, in-flight,
 -- parked, waiting, dying, dead, not-found), and when it was found `due`; of a
 -- job that waits `deadline` instead, of what is dead `died`, `reason`; when it
 -- has a record `ce_id`, `attempt`, `birth` and what the record holds of `ttr`,
 -- `attempts`, `backoff`, `history` (number, how and when it ended, why; once for
 -- each of the latest attempts), `topic`, `key`, `type`, `content-type`,
--- `header.<name>`, `payload`, or `unreadable` with what is wrong with it.  A
--- pending life is shown before one in flight, and that before a dead one, which
--- is looked for among the latest DEAD_LOOK dead letters only.
+-- `header.<name>`, `payload`, `bytes` (of the payload), `record-bytes`, or
+-- `unreadable` with what is wrong with it.  A pending life is shown before one in
+-- flight, and that before a dead one, which is looked for among DEAD_LOOK dead
+-- letters at a time, the latest first: `not-found` comes with `older` when there
+-- are more, and that as an option of the next call goes on behind them.
 
 local DEAD_LOOK = 1000
 
@@ -51,14 +54,19 @@ local function show_record(answer, member, record)
 		else
 			add(SHOWN[tag], value)
 		end
+		if tag == 'p' then
+			add('bytes', int(#value))
+		end
 	end
+	add('record-bytes', int(#record))
 	return answer
 end
 
--- The latest dead letter of that member; nil when there is none to be seen.
-local function show_dead(prefix, member)
-	local head = pct(member) .. '@'
-	local dead = redis.call('ZRANGE', prefix .. ':dead', -DEAD_LOOK, -1, 'WITHSCORES')
+-- The latest dead letter of that member, or that it was not found, when `older`
+-- letters are not looked at.
+local function show_dead(prefix, member, older)
+	local head, last = pct(member) .. '@', older + DEAD_LOOK
+	local dead = redis.call('ZRANGE', prefix .. ':dead', int(-last), int(-1 - older), 'WITHSCORES')
 	for i = #dead - 1, 1, -2 do
 		if string.sub(dead[i], 1, #head) == head then
 			local why = redis.call('HGET', prefix .. ':why', dead[i])
@@ -69,27 +77,36 @@ local function show_dead(prefix, member)
 				or answer
 		end
 	end
+	local answer = { 'state', 'not-found' }
+	if redis.call('ZCARD', prefix .. ':dead') > last then
+		answer[3], answer[4] = 'older', int(last)
+	end
+	return answer
 end
 
--- The member that the arguments name; nil, error.
+-- The member that the arguments name, and what `older` says; nil, error.
 local function show_member(argv)
 	local given = {}
 	for i = 2, #argv, 2 do
 		local name, value = argv[i], argv[i + 1]
-		if name ~= 'watched' and name ~= 'db' then
+		if name ~= 'watched' and name ~= 'db' and name ~= 'older' then
 			return nil, bad_option(name)
 		elseif given[name] then
 			return nil, bad_twice(name)
 		elseif name == 'watched' and value ~= '1' then
 			return nil, bad('watched must be 1')
+		elseif name == 'older' and not decimal(value, 9999999999) then
+			return nil, bad('older must be a plain decimal')
 		end
 		given[name] = value
 	end
-	if not given.watched then
-		return not given.db and 's:' .. argv[1] or nil, bad('db is for watched keys')
+	if not given.watched and given.db then
+		return nil, bad('db is for watched keys')
+	elseif not given.watched then
+		return 's:' .. argv[1], given.older
 	end
 	local db, wrong = watched_db(given.db or '0')
-	return db and 'k:' .. int(db) .. ':' .. argv[1], wrong
+	return db and 'k:' .. int(db) .. ':' .. argv[1], wrong or given.older
 end
 
 local function lapse_show(keys, argv)
@@ -102,9 +119,11 @@ local function lapse_show(keys, argv)
 	end
 	redis.call('SELECT', NSDB)
 	local prefix = keys[1]
-	local member, refused = show_member(argv)
+	local member, older = show_member(argv)
 	if not member then
-		return refused
+		return older
+	elseif older then
+		return show_dead(prefix, member, tonumber(older))
 	end
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
 	if due then
@@ -120,7 +139,7 @@ local function lapse_show(keys, argv)
 	end
 	local batch, envelope, open = in_flight(prefix, member)
 	if not batch then
-		return envelope or show_dead(prefix, member) or { 'state', 'not-found' }	-- or unsure
+		return envelope or show_dead(prefix, member, 0)	-- or unsure
 	end
 	local parked = string.find(open, '^%d+ %d+ %d+ ')
 	local answer = { 'state', parked and 'parked' or 'in-flight' }

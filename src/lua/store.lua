@@ -9,6 +9,9 @@ local MAX_HEADER = 8192		-- bytes of its value
 -- fits into the message.max.bytes of the producer.
 local MAX_TOGETHER = 1040000
 
+-- The packed field of the topic that was read last: events often share it.
+local last_topic, last_field
+
 local function topic_ok(s)
 	return #s <= 249 and s ~= '.' and s ~= '..' and string.find(s, '^[%w._-]+$')
 end
@@ -58,11 +61,14 @@ local function job_options(given)
 	return job_field(t)
 end
 
--- The packed fields that the options ask for, the packed terms of a job, and
+-- The packed fields that the options argv[first] to argv[last] ask for, the packed terms of a job, and
 -- the options by name; nil and the error when one is wrong.
-local function schedule_options(argv)
+local function schedule_options(argv, first, last)
 	local fields, headers, given = {}, 0, {}
-	for i = 6, #argv, 2 do
+	if (last - first) % 2 == 0 then
+		return nil, bad('an option lacks its value')
+	end
+	for i = first, last, 2 do
 		local name, value = argv[i], argv[i + 1]
 		if name == 'nx' then
 			if value ~= '1' then
@@ -102,84 +108,73 @@ local function schedule_options(argv)
 	return table.concat(fields), job, given
 end
 
--- The error for the arguments before the options; nil when they are right.
-local function schedule_wrong(id, topic, key, payload)
-	if #id == 0 or #id > MAX_NAME then
-		return bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+-- The packed field of a topic; nil when it is none.
+local function topic_field(topic)
+	if topic ~= last_topic then
+		if not topic_ok(topic) then
+			return nil
+		end
+		last_topic, last_field = topic, record_field('t', topic)
 	end
-	if not topic_ok(topic) then
-		return bad('topic must be 1 to 249 of A-Za-z0-9._-, and not . or ..')
-	end
-	if #key > MAX_NAME then
-		return bad('key must be at most ' .. MAX_NAME .. ' bytes')
-	end
-	if #payload > MAX_PAYLOAD then
-		return bad('payload must be at most ' .. MAX_PAYLOAD .. ' bytes')
-	end
+	return last_field
 end
 
--- Why it may not take the place of what there is; nil when it may.
-local function store_forbidden(prefix, member, given, us)
-	local wrong = given.nx and must_be_new(prefix, member)
-	if wrong or not given.if_due_before then
-		return wrong
+-- The event in `n` arguments of schedule behind argv[at], checked: its member,
+-- due time as a number and as text, its packed fields up to the payload, which
+-- is argv[at + 5], and its options by name, if any.  nil, error.
+local function store_read(argv, at, n, us)
+	if n < 5 then
+		return nil, bad('arguments are missing')
 	end
+	local id, key, payload = argv[at + 1], argv[at + 4], argv[at + 5]
+	if #id == 0 or #id > MAX_NAME then
+		return nil, bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
+	end
+	local fields, given = topic_field(argv[at + 3]), nil
+	if not fields then
+		return nil, bad('topic must be 1 to 249 of A-Za-z0-9._-, and not . or ..')
+	end
+	if #key > MAX_NAME then
+		return nil, bad('key must be at most ' .. MAX_NAME .. ' bytes')
+	end
+	if #payload > MAX_PAYLOAD then
+		return nil, bad('payload must be at most ' .. MAX_PAYLOAD .. ' bytes')
+	end
+	if key ~= '' then
+		fields = fields .. record_field('k', key)
+	end
+	if n > 5 then
+		local more, job, options = schedule_options(argv, at + 6, at + n)
+		if not more then
+			return nil, job
+		end
+		if #more + #payload > MAX_TOGETHER then
+			return nil, bad('payload and headers must be at most ' .. MAX_TOGETHER
+				.. ' bytes together')
+		end
+		fields, given = job .. fields .. more, options
+	end
+	local due, text = when(argv[at + 2], us)
+	if not due then
+		return nil, bad(text)
+	end
+	return 's:' .. id, due, text, fields .. 'p', given
+end
+
+-- Why an event may not take the place of one that is due at `due`, nil when
+-- none is, as its option if_due_before has it; nil when it may.
+local function store_too_late(given, due, us)
 	local limit, text = when(given.if_due_before, us)
 	if not limit then
 		return bad('if_due_before: ' .. text)
 	end
-	local due = redis.call('ZSCORE', prefix .. ':due', member)
 	if due and tonumber(due) >= limit then
 		return redis.error_reply('LAPSE_EXISTS the pending one is due at ' .. int(due)
 			.. ', not before ' .. text)
 	end
 end
 
--- The event that the arguments of a schedule make, checked: member, due time
--- as a number and as text, packed fields.  nil, error.
-local function store_read(prefix, argv, us)
-	local id, topic, key, payload = argv[1], argv[3], argv[4], argv[5]
-	local wrong = schedule_wrong(id, topic, key, payload)
-	if wrong then
-		return nil, wrong
-	end
-	local more, job, given = '', '', nil
-	if #argv > 5 then
-		more, job, given = schedule_options(argv)
-		if not more then
-			return nil, job
-		end
-	end
-	if #more + #payload > MAX_TOGETHER then
-		return nil, bad('payload and headers must be at most ' .. MAX_TOGETHER
-			.. ' bytes together')
-	end
-	local due, text = when(argv[2], us)
-	if not due then
-		return nil, bad(text)
-	end
-	local member = 's:' .. id
-	wrong = given and store_forbidden(prefix, member, given, us)
-	if wrong then
-		return nil, wrong
-	end
-	return { member = member, due = due, text = text, fields = job
-		.. struct.pack('>c1I2', 't', #topic) .. topic
-		.. (key ~= '' and record_field('k', key) or '') .. more .. 'p' .. payload }
-end
-
--- Writes it; the answer.  `now` is `us` as text.
-local function store_event(prefix, e, us, now)
-	local is_new = redis.call('ZADD', prefix .. ':due', e.text, e.member) == 1
-	if not is_new then
-		local old = record_head(redis.call('HGET', prefix .. ':rec', e.member))
-		us = math.max(us, (old or 0) + 1)
-		now = int(us)
-	end
-	local fresh = redis.call('HSET', prefix .. ':rec', e.member, record_pack(us, 0, e.fields))
-	if is_new and fresh == 0 then
-		job_replaced(prefix, e.member)
-	end
-	return { is_new and fresh == 1 and 'scheduled' or 'replaced', e.text,
-		pct(e.member) .. '@' .. now .. '.0' }
+-- What stands in front of the fields of a record of that birth.
+local function store_head(us)
+	return record_pack(us, 0, '')
 end

@@ -79,8 +79,10 @@ def test_everything_of_an_event_is_shown(lapse):
     assert shown.pop("due_ms") > 0 and shown.pop("birth_us") > 0
     assert re.fullmatch(TIME, shown.pop("due"))
     assert re.fullmatch(r"s:a@\d+\.0", shown.pop("ce_id"))
+    assert shown.pop("record_bytes") > 0
     assert shown == {
         "id": "a",
+        "bytes": 10,
         "state": "scheduled",
         "attempt": 0,
         "topic": "order-timeouts",

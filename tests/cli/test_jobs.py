@@ -89,7 +89,7 @@ def test_show_what_waits(lapse, deliver):
 def test_cancel_and_reschedule_what_waits(lapse, deliver):
     deliver()
     lapse.refused(3, "reschedule", "job", "--in", "1h", says="a job that was delivered")
-    assert lapse.ok("cancel", "job") == "cancelled job\n"
+    assert lapse.ok("cancel", "job") == "cancelled job, which was waiting\n"
     lapse.refused(3, "show", "job", says="not found")
 
 
@@ -118,8 +118,18 @@ def test_purge(lapse, redis):
     lapse.refused(2, "purge", "--yes", says="--topic")
     assert lapse.ok("purge", "--topic", "one", "--yes") == "purged 10 of topic one\n"
     assert lapse.json("purge", "--topic", "two", "--yes") == {
-        "result": "purged", "topic": "two", "cancelled": 10}
+        "result": "purged", "topic": "two", "cancelled": 10, "in_flight": 0}
     assert not redis.exists(f"{PREFIX}:due", f"{PREFIX}:rec")
+
+
+def test_purge_tells_what_it_can_not_stop(lapse, daemon):
+    for n in range(3):
+        lapse.ok("schedule", f"a{n}", "--in", "0", "--topic", "one")
+    assert len(daemon.claim()) == 3
+    lapse.ok("schedule", "b", "--in", "1h", "--topic", "one")
+    result = lapse.run("purge", "--topic", "one", "--yes")
+    assert result.code == 0 and result.out == b"purged 1 of topic one\n"
+    assert b"3 are on their way to Kafka" in result.err
 
 
 LINES = [

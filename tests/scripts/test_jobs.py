@@ -348,6 +348,24 @@ def test_cancel_tells_where_it_was(shard, job, where):
     assert shard.keys() == set()
 
 
+def test_cancel_before_it_is_buried(shard):
+    job = Job(shard, attempts=1)
+    shard.call("fail", job.deliver(), "why")
+    assert shard.call("cancel", "a")[2] == b"dying" and shard.keys() == set()
+
+
+def test_cancel_tells_of_the_dead(shard):
+    job = Job(shard, attempts=1)
+    token = job.deliver()
+    shard.call("fail", token, "why")
+    job.claim()
+    assert shard.call("cancel", "a") == [b"in-flight"]
+    job.instance.settle(bury=[(b"s:a", token, "r")])
+    word, died, name = shard.call("cancel", "a")
+    assert word == b"dead" and name == token and abs(int(died) - shard.now()) < 60000
+    assert shard.keys() == {shard.name("dead"), shard.name("why")}
+
+
 @pytest.mark.parametrize("where", list(STATES))
 @pytest.mark.parametrize("terms", [[], ["ttr", TTR]])
 def test_a_new_life_ends_the_old_one(shard, job, where, terms):
@@ -456,11 +474,80 @@ def test_each_of_many_is_answered_for_itself(shard):
         ["a", "+60000", "t", "", "1"], ["b", "+1", "bad topic", "", ""], ["c", "+0"],
         ["old", "+5", "t", "", "", "nx", "1"], ["old", "+9", "t", "", "2"],
         ["d", "+1", "t", "", "", "ttr", "1", "attempts", "0"], ["a", "+7", "t", "", "3"]))
-    words = [str(a).split()[0] if isinstance(a, Exception) else a[0].decode() for a in answers]
-    assert words == ["scheduled", "LAPSE_BADARG", "LAPSE_BADARG", "LAPSE_EXISTS", "replaced",
-                     "LAPSE_BADARG", "replaced"]
+    assert words(answers) == ["scheduled", "LAPSE_BADARG", "LAPSE_BADARG", "LAPSE_EXISTS", "replaced",
+                              "LAPSE_BADARG", "replaced"]
     assert set(shard.due()) == {b"s:a", b"s:old"} == set(shard.records())
     assert answers[0][2] != answers[6][2]
+
+
+def words(answers):
+    return [str(a).split()[0] if isinstance(a, Exception) else a[0].decode() for a in answers]
+
+
+def test_an_event_that_comes_twice(shard):
+    answers = shard.call("schedule_bulk", *bulk(
+        ["a", "+60000", "t", "", "1"], ["b", "+1", "t", "", ""], ["a", "+7", "t", "", "2"],
+        ["a", "+9", "t", "", "3"]))
+    assert words(answers) == ["scheduled", "scheduled", "replaced", "replaced"]
+    assert len({a[2] for a in answers}) == 4
+    assert ce_id(b"s:a", shard.record("s:a").birth) == answers[3][2]
+    assert shard.record("s:a").get(b"p") == b"3" and shard.due()[b"s:a"] == int(answers[3][1])
+
+
+def test_options_see_what_came_before_in_the_same_call(shard):
+    shard.schedule("old", "+60000")
+    answers = shard.call("schedule_bulk", *bulk(
+        ["a", "+60000", "t", "", "1", "nx", "1"], ["a", "+7", "t", "", "2", "nx", "1"],
+        ["a", "+1", "t", "", "3", "if_due_before", "+50000"],
+        ["a", "+40000", "t", "", "4", "if_due_before", "+70000"],
+        ["old", "+1", "t", "", "5", "if_due_before", "+1"],
+        ["b", "+1", "t", "", "6", "if_due_before", "soon"]))
+    assert words(answers) == ["scheduled", "LAPSE_EXISTS", "LAPSE_EXISTS", "replaced",
+                              "LAPSE_EXISTS", "LAPSE_BADARG"]
+    assert set(shard.due()) == {b"s:a", b"s:old"} and shard.record("s:a").get(b"p") == b"4"
+
+
+@pytest.mark.parametrize("where", ["claim", "deliver"])
+def test_in_bulk_a_new_life_ends_a_job(shard, job, where):
+    getattr(job, where)()
+    answers = shard.call("schedule_bulk", *bulk(
+        ["a", "+1", "t", "", "", "nx", "1"], ["a", "+60000", "t", "", "new"]))
+    assert words(answers) == ["LAPSE_EXISTS", "replaced"] and waiting(shard) == {}
+    shard.refused("LAPSE_STALE", "finish", job.token)
+    assert shard.record("s:a").get(b"p") == b"new"
+
+
+def test_in_bulk_nx_looks_into_the_batches(shard):
+    instance = shard.join()
+    shard.schedule("a", "+0")
+    assert instance.claim().entries
+    events = bulk(*([name, "+1", "t", "", "", "nx", "1"] for name in ("a", "b")))
+    assert words(shard.call("schedule_bulk", *events)) == ["LAPSE_EXISTS", "scheduled"]
+    shard.call("cancel", "b")
+    shard.client.hset(shard.name("open"), mapping={f"9:{i}": "1 0" for i in range(10000)})
+    assert words(shard.call("schedule_bulk", *events)) == ["LAPSE_EXISTS", "LAPSE_UNSURE"]
+    assert words(shard.call("cancel_bulk", "a", "b")) == ["in-flight", "LAPSE_UNSURE"]
+
+
+def test_nothing_of_a_bulk_is_stored(shard):
+    with shard.client.pubsub() as heard:
+        heard.subscribe(shard.name("wake"))
+        heard.get_message(timeout=5)
+        assert words(shard.call("schedule_bulk", *bulk(
+            ["", "+1", "t", "", ""], ["a", "+1", "", "", ""]))) == ["LAPSE_BADARG"] * 2
+        shard.schedule("a", "+60000")
+        heard.get_message(timeout=5)
+        assert words(shard.call("schedule_bulk", *bulk(
+            ["a", "+1", "t", "", "", "nx", "1"]))) == ["LAPSE_EXISTS"]
+        assert heard.get_message(timeout=0.2) is None
+
+
+@pytest.mark.parametrize("where", ["parked", "in-flight", "waiting"])
+def test_a_list_with_an_id_twice(shard, job, where):
+    STATES[where.encode()](shard, job)
+    first, second = shard.call("cancel_bulk", "a", "a")
+    assert first[0] == b"cancelled" and first[2] == where.encode()
+    assert second == [b"in-flight" if where == "in-flight" else b"not-found"]
 
 
 def test_a_thousand_at_once(shard):
@@ -501,11 +588,42 @@ def test_purge_takes_a_topic_in_steps(daemon_shard):
     job.deliver()
     for n in range(300):
         shard.schedule(n, "+60000", "t" if n % 3 else "other", "k", "p")
-    cursor, cancelled = b"0", 0
-    while True:
-        cursor, _, n = shard.call("purge", "t", cursor, 50)
-        cancelled += int(n)
-        if cursor == b"0":
-            break
-    assert cancelled == 201
+    assert purge(shard) == (201, 0)
     assert len(shard.due()) == len(shard.records()) == 100 and waiting(shard) == {}
+
+
+def purge(shard, count=50):
+    """All steps: how many were taken back, how many can't be."""
+    cursor, taken, flying = b"0", 0, 0
+    while True:
+        cursor, _, done, on_their_way = shard.call("purge", "t", cursor, count)
+        taken, flying = taken + int(done), flying + int(on_their_way)
+        if cursor == b"0":
+            return taken, flying
+
+
+def test_purge_takes_what_is_parked_and_counts_what_flies(daemon_shard):
+    shard = daemon_shard
+    instance = shard.join()
+    for n in range(30):
+        shard.schedule(n, "+0", "t" if n % 3 else "other")
+    shard.schedule("job", "+0", "t", "", "", "ttr", TTR)
+    shard.call("setex", "1", "v", key="k")
+    members = sorted(instance.claim().entries)
+    parked = [m for m in members if m[:3] in (b"s:1", b"s:2", b"s:j")]
+    instance.settle(groups=[(2, "t", shard.now() + 60000, parked)])
+    for n in range(5):
+        shard.schedule(f"f{n}", "+0", "t")
+    assert len(instance.claim(seq=3).entries) >= 5
+    shard.schedule("pending", "+60000", "t")
+    assert purge(shard, 3) == (len([m for m in parked if m == b"s:job" or int(m[2:]) % 3]) + 1, 5)
+    left = {m for m in shard.batch("0:2")}
+    assert left == {m for m in parked if m != b"s:job" and int(m[2:]) % 3 == 0}
+    assert not shard.due().keys() & {b"s:pending"} and waiting(shard) == {}
+    assert purge(shard) == (0, 5)
+
+
+def test_purge_refuses_other_cursors(daemon_shard):
+    for args in (["t", "x", "1"], ["t", "-1", "1"], ["t", "0", "0"], ["t", "0", "1001"],
+                 ["t", "0"], ["t", "0", "1", "x"]):
+        daemon_shard.refused("LAPSE_BADARG", "purge", *args)

@@ -55,7 +55,7 @@ class World:
         if answer[0] == b"cancelled":
             self.open_lives.remove(self.pending.pop(member))
         else:
-            assert answer[0] in (b"in-flight", b"not-found")
+            assert answer[0] in (b"in-flight", b"dead", b"not-found")
 
     def id(self):
         return b"%c\0" % self.random.randrange(97, 105)

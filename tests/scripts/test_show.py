@@ -17,6 +17,7 @@ def test_a_scheduled_event(shard):
         b"birth": b"%d" % record.birth, b"topic": b"orders", b"key": b"42",
         b"type": b"T", b"content-type": b"c/t", b"header.h1": b"v1",
         b"header.h2": b"\0\0", b"header.h3": b"", b"payload": b"\0\r\n\xff",
+        b"bytes": b"4", b"record-bytes": b"%d" % len(shard.records()[b"s:a"]),
     }
 
 
@@ -24,7 +25,37 @@ def test_fields_that_are_not_there_are_not_shown(shard):
     shard.schedule("a")
     assert list(pairs(shard.call("show", "a"))) == [
         b"state", b"due", b"ce_id", b"attempt", b"birth", b"topic", b"payload",
+        b"bytes", b"record-bytes",
     ]
+
+
+def bury(shard, names):
+    """Dead letters, the first of them the oldest."""
+    envelope = b"\x01" + (1).to_bytes(8, "big") + b"-" + Record(1, 0, [(b"t", b"t")]).pack()
+    for at, name in enumerate(names):
+        member = b"s:" + name
+        why = b"\x01\0\x01r" + len(member).to_bytes(2, "big") + member + envelope
+        shard.client.hset(shard.name("why"), member + b"@1.0", why)
+        shard.client.zadd(shard.name("dead"), {member + b"@1.0": at + 1})
+
+
+def test_dead_letters_are_looked_at_a_thousand_at_a_time(shard):
+    bury(shard, [b"old", *(b"d%d" % n for n in range(1999)), b"new"])
+    assert pairs(shard.call("show", "new"))[b"state"] == b"dead"
+    assert shard.call("show", "old") == [b"state", b"not-found", b"older", b"1000"]
+    assert shard.call("show", "old", "older", "1000") == [b"state", b"not-found", b"older", b"2000"]
+    assert pairs(shard.call("show", "old", "older", "2000"))[b"reason"] == b"r"
+    assert shard.call("show", "none", "older", "2000") == [b"state", b"not-found"]
+    assert shard.call("show", "none", "older", "9999999") == [b"state", b"not-found"]
+    shard.refused("LAPSE_BADARG", "show", "none", "older", "x")
+
+
+def test_cancel_looks_at_the_latest_thousand(shard):
+    bury(shard, [b"old", *(b"d%d" % n for n in range(999)), b"new"])
+    assert shard.call("cancel", "new") == [b"dead", b"1001", b"s:new@1.0"]
+    assert shard.call("cancel", "old") == [b"not-found"]
+    assert shard.call("cancel_bulk", "old", "d0", "none", "new") == [
+        [b"not-found"], [b"dead", b"2", b"s:d0@1.0"], [b"not-found"], [b"dead", b"1001", b"s:new@1.0"]]
 
 
 def test_a_watched_key(shard):
