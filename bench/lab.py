@@ -171,7 +171,7 @@ class Lab:
         return done.stdout
 
     def _command(self, name, args):
-        where = {"redis": self.redis.socket} if name in ("load", "claim", "ping") else {
+        where = {"redis": self.redis.socket} if name in ("load", "claim", "ping", "expired") else {
             "kafka": self.broker.bootstrap, "partitions": PARTITIONS}
         pairs = {**where, "payload": PAYLOAD, **args}
         return [str(BUILD / "bench" / f"bench-{name}"),
@@ -216,13 +216,14 @@ class Daemon:
     One lapsed, from start() to stop().
 
     kafka   settings of [kafka]
+    routes  the text of the routes, in place of one of lapse_setex
     others  settings of [lapsed]
     """
 
     count = 0
     program = BUILD / "lapsed"
 
-    def __init__(self, lab, kafka=None, topic="bench", **settings):
+    def __init__(self, lab, kafka=None, topic="bench", routes=None, **settings):
         Daemon.count += 1
         self.lab = lab
         self.conf = lab.folder / f"lapsed{Daemon.count}.conf"
@@ -235,7 +236,7 @@ class Daemon:
                  "[redis]", f"url = {lab.redis.url}",
                  "[kafka]", f"bootstrap.servers = {lab.broker.bootstrap}",
                  *(f"{k} = {v}" for k, v in (kafka or {}).items()),
-                 "[route watched]", "pattern = watched:*", "register = app",
+                 routes or "[route watched]\npattern = watched:*\nregister = app\n"
                  f"topic = {topic}"]
         self.conf.write_text("\n".join(lines) + "\n")
 

@@ -17,6 +17,9 @@
  *               compared with
  *     direct    the same in large pieces, to get a backlog quickly
  *     keys      SET with a TTL: keys that are no business of ours
+ *     set       the same, of keys that an application might have: stem=watched:
+ *               stands in front of the number; with twin=1 each has a twin of
+ *               the same TTL, plain:<due ms>:<number>, which nobody watches
  *
  * Events are named by letter and number (tool_id), watched keys "watched:" and
  * that, other keys "other:" and that.
@@ -42,8 +45,8 @@ struct load {
 	size_t npayload;
 	uint64_t first, n;
 	char letter;
-	int64_t min, max, rate, depth, key, at;
-	const char *ttr;
+	int64_t min, max, rate, depth, key, at, twin;
+	const char *ttr, *stem;
 	uint64_t random;
 	/* the command being made */
 	const char *argv[ARGS_MAX];
@@ -162,20 +165,33 @@ static void setex(struct load *l, const char *id)
 	send(l);
 }
 
-static void key(struct load *l, const char *id)
+/* SET, with the TTL as `unit` (PX or PXAT) says. */
+static void key(struct load *l, const char *name, const char *id, const char *unit, int64_t ttl)
 {
 	size_t from = l->text.n;
 
 	word(l, "SET");
-	buf_str(&l->text, "other:");
+	buf_str(&l->text, name);
 	buf_str(&l->text, id);
 	text_since(l, from);
 	arg(l, l->payload, l->npayload);
-	word(l, "PX");
+	word(l, unit);
 	from = l->text.n;
-	buf_int(&l->text, delay(l));
+	buf_int(&l->text, ttl);
 	text_since(l, from);
 	send(l);
+}
+
+static void key_and_twin(struct load *l, const char *id)
+{
+	int64_t ttl = delay(l), due = tool_now() / 1000 + ttl;
+	char name[64];
+
+	key(l, l->stem, id, "PX", ttl);
+	if (!l->twin)
+		return;
+	snprintf(name, sizeof name, "plain:%lld:", (long long)due);
+	key(l, name, id, "PXAT", due);
 }
 
 static void member(struct load *l, uint64_t i)
@@ -247,7 +263,9 @@ static void one(struct load *l, uint64_t i)
 	} else if (strcmp(l->how, "setex") == 0) {
 		setex(l, id);
 	} else if (strcmp(l->how, "keys") == 0) {
-		key(l, id);
+		key(l, "other:", id, "PX", delay(l));
+	} else if (strcmp(l->how, "set") == 0) {
+		key_and_twin(l, id);
 	} else if (strcmp(l->how, "plain") == 0) {
 		int64_t now = tool_now();
 
@@ -288,7 +306,8 @@ int main(int argc, char **argv)
 		.min = tool_number(argv, "min", 0), .max = tool_number(argv, "max", 0),
 		.rate = tool_number(argv, "rate", 0), .key = tool_number(argv, "key", 1),
 		.depth = tool_number(argv, "depth", 200), .at = tool_number(argv, "at", 0),
-		.ttr = tool_text(argv, "ttr", ""),
+		.ttr = tool_text(argv, "ttr", ""), .stem = tool_text(argv, "stem", "watched:"),
+		.twin = tool_number(argv, "twin", 0),
 	};
 	int64_t start;
 

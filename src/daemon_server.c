@@ -462,22 +462,41 @@ static void subscriber_up(void *arg)
 	free(patterns.names);
 }
 
+/* The ACL has to have a pattern just as it is subscribed to; channels may match one. */
+static void rules_write(const struct server *s, struct buf *rules)
+{
+	struct wanted channels = { 0 }, patterns = { 0 };
+
+	wanted_make(s, &channels, &patterns);
+	buf_printf(rules, "&%s:wake", s->prefix);
+	for (size_t i = 0; i < patterns.n; i++)
+		buf_printf(rules, " &%s", patterns.names[i]);
+	if (!patterns.n && channels.n > 1) {
+		struct wanted events = { 0 };
+
+		wanted_events(s, &events, "*");
+		for (size_t i = 0; i < events.n; i++)
+			buf_printf(rules, " &%s", events.names[i]);
+		free(events.names);
+	}
+	free(channels.names);
+	free(patterns.names);
+}
+
 static void say_denied(struct server *s, const char *why, int retry_ms)
 {
-	const char *keys = "";
+	struct buf rules = { 0 };
 	struct log_line l;
 
-	if (listens_to_keys(s))
-		keys = routes_registers(s->conf->routes) & ROUTE_EVENTS ?
-		       " and each &__keyevent@*__:<event> of docs/watching.md" :
-		       " &__keyevent@*__:expired";
+	rules_write(s, &rules);
 	log_begin(&l, s->log, LOG_REDIS_SUBSCRIBE_REFUSED,
-		  "the ACL refuses the subscription; grant it with ACL SETUSER %s &%s:wake%s; "
+		  "the ACL refuses the subscription; grant it with ACL SETUSER %s %.*s; "
 		  "meanwhile the sweep finds what is registered; trying again in %d ms",
-		  s->conf->redis_username ? s->conf->redis_username : "default", s->prefix, keys,
-		  retry_ms);
+		  s->conf->redis_username ? s->conf->redis_username : "default",
+		  (int)rules.n, rules.p, retry_ms);
 	log_str(&l, "error", why);
 	log_end(&l);
+	buf_clear(&rules);
 }
 
 static void subscriber_down(void *arg, enum redis_trouble trouble, bool was_up,

@@ -238,6 +238,17 @@ static void headers_own(struct message *m, const struct record *r)
 	m->nheaders += r->nheaders;
 }
 
+/* A consumer has to tell it from an empty value. */
+static bool lacks_copy(const struct event *e)
+{
+	if (!e->route || !e->route->copy || e->record.payload.p)
+		return false;
+	for (size_t i = 0; i < e->record.nheaders; i++)
+		if (bytes_eq(e->record.headers[i].name, BYTES("ce_lapsevalue")))
+			return false;
+	return true;
+}
+
 static void binary(const struct attributes *a, struct message *m)
 {
 	header(m, BYTES("ce_specversion"), BYTES("1.0"));
@@ -379,6 +390,8 @@ static void build(const struct event *e, const struct event_conf *conf,
 		break;
 	}
 	headers_own(m, &e->record);
+	if (lacks_copy(e))
+		header(m, BYTES("ce_lapsevalue"), BYTES("not-copied"));
 }
 
 /* As the template has it, allowed or not. */

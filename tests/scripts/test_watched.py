@@ -151,7 +151,7 @@ def test_never_early_and_never_twice_in_the_last_millisecond(shard, instance, la
 
 
 def test_a_server_that_expires_nothing(shard, instance):
-    """import-mode: overdue keys read as gone, and are never deleted."""
+    """Fact 17, import-mode: overdue keys read as gone, and are never deleted."""
     try:
         shard.client.config_set("import-mode", "yes")
     except redis.ResponseError:

@@ -29,7 +29,7 @@ def options(world, password=PASSWORD, **more):
     ("*", "&__keyevent@*__:expired"), ("0", f"&{PREFIX}:wake"),
 ])
 def test_the_acl_refuses_the_subscription(world, databases, missing):
-    """Case 8: sweeps go on, and the log says what to grant; then it is heard."""
+    """Case 8, fact 9: sweeps go on, and the log says what to grant; then it is heard."""
     user(world, "on", f">{PASSWORD}", "~*", "+@all", "resetchannels",
          *[c for c in CHANNELS if c != missing])
     lapsed = world.instance(routes=ROUTES, **options(world, databases=databases))
@@ -168,7 +168,7 @@ def test_config_and_info_are_not_allowed(world):
 
 
 def test_a_replica_is_refused(world):
-    """And served from the moment on that it is one no more."""
+    """Fact 5: and served from the moment on that it is one no more."""
     world.client.replicaof("127.0.0.1", "1")
     lapsed = world.instance(routes=ROUTES)
     lapsed.start(joined=False)
@@ -181,7 +181,7 @@ def test_a_replica_is_refused(world):
 
 
 def test_a_master_becomes_a_replica_and_back(world):
-    """A failover under our feet: READONLY is waited out, nothing is lost."""
+    """Fact 7: a failover under our feet: READONLY is waited out, nothing is lost."""
     lapsed = world.lapsed(routes=ROUTES)
     lapsed.errors.add("script.error")
     ids = world.schedule_many([f"job-{i}" for i in range(50)], "+500")
@@ -202,7 +202,7 @@ def test_a_redis_that_is_too_old_is_refused(world):
 
 
 def test_cluster_mode_is_refused(world):
-    """Case 6: never a silent part of the events."""
+    """Case 6, fact 5: never a silent part of the events."""
     world.use_redis(config={"cluster-enabled": "yes"})
     lapsed = world.instance(routes=ROUTES)
     lapsed.errors.add("redis.refused")

@@ -136,7 +136,7 @@ def test_the_function_library(world):
 
 
 def test_a_slow_subscriber_is_cut_off(world):
-    """Case 17: Redis ends the subscription at its limit; the sweep finds the rest."""
+    """Case 17, fact 10: Redis ends the subscription at its limit; the sweep finds the rest."""
     world.use_redis(config={"client-output-buffer-limit": "pubsub 64kb 0 0"})
     lapsed = world.lapsed(routes=ROUTES)
     lapsed.wait("gap.closed")

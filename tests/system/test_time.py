@@ -10,7 +10,7 @@ ROUTES = {"orders": {"pattern": "order:*"}}
 
 
 def test_among_many_foreign_keys_all_are_on_time(world):
-    """Case 4, 40, 51: Redis itself would tell of these minutes late."""
+    """Case 4, 40, 51, fact 1: Redis itself would tell of these minutes late."""
     for start in range(0, 100_000, 10_000):
         pipe = world.client.pipeline(transaction=False)
         for i in range(start, start + 10_000):

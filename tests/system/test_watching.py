@@ -403,3 +403,57 @@ def test_a_scan_every_so_often(world):
     set_and_registered(world, px=1500)
     (record,) = settled(world, 1)
     assert record.value == b"v"
+
+
+def reload(world, instance, number, **routes):
+    instance.configure(world.sections(lapsed={"instance": f"lapsed{number}"}, routes=routes))
+    instance.mark()
+    instance.hup()
+    instance.wait("daemon.reload")
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+def test_a_reload_that_brings_a_route(world, instances):
+    """It subscribes anew, and looks for keys that are there already; then it is left alone."""
+    world.use_redis(config={"notify-keyspace-events": FLAGS})
+    running = [world.lapsed(routes={"other": {"pattern": "other:*"}}) for _ in range(instances)]
+    for instance in running:
+        instance.wait("redis.subscribed")
+    world.client.set("order:1", "v", px=4000)
+    for i, instance in enumerate(running):
+        reload(world, instance, i, orders=SCANNED)
+        instance.wait("redis.subscribed")
+    registered(world, "order:1")
+    set_and_registered(world, key="order:2", value="w", px=400)
+    records = settled(world, 2)
+    assert {r.key: r.value for r in records} == {b"order:1": b"v", b"order:2": b"w"}
+
+    for i, instance in enumerate(running):
+        reload(world, instance, i, other={"pattern": "other:*"})
+        instance.wait("redis.subscribed")
+    before = [i.stats()["registered"] for i in running]
+    world.client.set("order:3", "v", px=300)
+    until(lambda: not world.client.exists("order:3"), "it to expire")
+    assert [i.stats()["registered"] for i in running] == before
+    settled(world, 2)
+
+
+def test_a_reload_that_asks_for_refreshed_values(watching):
+    watching.client.config_set("notify-keyspace-events", "AE")
+    running = watching.watch(refresh="no")
+    for i, instance in enumerate(running):
+        reload(watching, instance, i, orders={**ROUTE, "refresh": "yes"})
+        instance.wait("redis.subscribed")
+    set_and_registered(watching, value="one", px=1000)
+    watching.client.append("order:1", "two")
+    (record,) = settled(watching, 1)
+    assert record.value == b"onetwo"
+
+
+def test_names_that_no_route_can_take(watching):
+    """The empty one, which no `*` of Redis matches, and those of lapsed's own keys."""
+    watching.watch(pattern="*")
+    watching.client.set("", "v", px=300)
+    set_and_registered(watching, px=600)
+    (record,) = settled(watching, 1)
+    assert record.key == b"order:1"
