@@ -3,10 +3,9 @@
 
 #include <assert.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "core/buf.h"
 #include "lua/lua_sources.h"
 
 /* What the library holds. */
@@ -85,65 +84,58 @@ static bool libs_add_uses(struct libs *libs, const struct lua_source *script)
 	return true;
 }
 
-/* A stream into memory: our one way to fail is to have none. */
-static FILE *text_open(char **text, size_t *size)
+/* Not printf: texts are long, and what is put together must be all there. */
+static void put_file(struct buf *b, const struct lua_source *file)
 {
-	FILE *f = open_memstream(text, size);
-
-	if (!f)
-		abort();
-	return f;
+	buf_str(b, file->text);
+	buf_byte(b, '\n');
 }
 
-static void text_close(FILE *f)
-{
-	if (fclose(f) != 0)
-		abort();
-}
-
-static void put_libs(FILE *f, const struct libs *libs)
+static void put_libs(struct buf *b, const struct libs *libs)
 {
 	for (size_t i = 0; i < libs->n; i++)
-		fprintf(f, "%s\n", libs->file[i]->text);
+		put_file(b, libs->file[i]);
+}
+
+/* To be freed by the caller. */
+static char *text_of(struct buf *b)
+{
+	(void)buf_cstr(b);
+	return b->p;
 }
 
 char *script_text(const char *name, int database)
 {
 	const struct lua_source *script = source_find(bytes_str(name));
 	struct libs libs = { .n = 0 };
-	char *text;
-	size_t size;
-	FILE *f;
+	struct buf b = { .n = 0 };
 
 	if (!script || !libs_add_uses(&libs, script))
 		return NULL;
-	f = text_open(&text, &size);
-	fprintf(f, "local NSDB = %d\n", database);
-	put_libs(f, &libs);
-	fprintf(f, "%s\nreturn lapse_%s(KEYS, ARGV)\n", script->text, name);
-	text_close(f);
-	return text;
+	buf_printf(&b, "local NSDB = %d\n", database);
+	put_libs(&b, &libs);
+	put_file(&b, script);
+	buf_printf(&b, "return lapse_%s(KEYS, ARGV)\n", name);
+	return text_of(&b);
 }
 
-static void put_registration(FILE *f, const char *name, const struct lua_source *script)
+static void put_registration(struct buf *b, const char *name, const struct lua_source *script)
 {
 	const char *line = head_line(script, "-- flags:");
 	struct bytes flag;
 
-	fprintf(f, "redis.register_function{ function_name = '%s', callback = %s, "
+	buf_printf(b, "redis.register_function{ function_name = '%s', callback = %s, "
 		"flags = {", name, name);
 	while ((flag = next_word(&line)).p)
-		fprintf(f, " '%.*s',", (int)flag.n, flag.p);
-	fprintf(f, " } }\n");
+		buf_printf(b, " '%.*s',", (int)flag.n, flag.p);
+	buf_str(b, " } }\n");
 }
 
 char *script_library(int database)
 {
 	const struct lua_source *script[N_FUNCTIONS];
 	struct libs libs = { .n = 0 };
-	char *text;
-	size_t size;
-	FILE *f;
+	struct buf b = { .n = 0 };
 
 	for (size_t i = 0; i < N_FUNCTIONS; i++) {
 		script[i] = source_find(bytes_str(functions[i] + strlen("lapse_")));
@@ -151,15 +143,13 @@ char *script_library(int database)
 		if (!libs_add_uses(&libs, script[i]))
 			assert(!"a script uses a file that is not embedded");
 	}
-	f = text_open(&text, &size);
-	fprintf(f, "#!lua name=lapse\nlocal NSDB = %d\n", database);
-	put_libs(f, &libs);
+	buf_printf(&b, "#!lua name=lapse\nlocal NSDB = %d\n", database);
+	put_libs(&b, &libs);
 	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		fprintf(f, "%s\n", script[i]->text);
+		put_file(&b, script[i]);
 	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		put_registration(f, functions[i], script[i]);
-	text_close(f);
-	return text;
+		put_registration(&b, functions[i], script[i]);
+	return text_of(&b);
 }
 
 const char *script_function(size_t i)

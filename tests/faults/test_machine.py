@@ -163,23 +163,39 @@ def miser(tmp_path_factory):
     return library(tmp_path_factory.mktemp("nth"), "nth")
 
 
+def judge_end(poor, asker):
+    how = poor.status, poor.log.read_text()[-200:]
+    if Path(asker).name == "lapsed":
+        assert how[0] == -signal.SIGABRT and "out of memory" in how[1], how
+    elif "hiredis" in asker:
+        assert how[0] in (1, -signal.SIGABRT, -signal.SIGSEGV), (asker, how)
+    else:
+        assert how[0] in (1, 2, -signal.SIGABRT), (asker, how)
+
+
 @pytest.mark.parametrize("first", [1, 50, 200, 400, 600, 800, 1000, 2000, 4000])
 def test_allocation(place, miser, first):
     """
     The n-th fails at the start: it ends, or works; never hangs, and nothing is
-    lost.  How it ends is up to the library whose allocation it was.
+    lost.  One of our own ends it at once, with a word (but for what libev's header
+    for hiredis asks for in our name, which is one more try).  How it ends otherwise
+    is up to the library: hiredis 0.14 writes through the NULL that its sdsempty()
+    gave (redisBufferWrite, the list of subscriptions); no other ends in SIGSEGV.
     """
     ids = place.schedule_many([f"job-{i}" for i in range(20)])
     for n in range(first, first + 8):
         poor = place.instance(f"poor{n}")
-        poor.env = {"LD_PRELOAD": miser, "FAIL_ALLOCATION": str(n)}
+        asker = place.folder / f"asker{n}"
+        poor.env = {"LD_PRELOAD": miser, "FAIL_ALLOCATION": str(n),
+                    "ALLOCATION_FAILED": str(asker)}
         poor.start(joined=False)
         until(lambda x=poor: not x.alive() or x.find("slot.joined"), "an end or a start")
         if poor.alive():
             poor.kill()
         else:
-            assert poor.ended() in (1, 2, -signal.SIGABRT, -signal.SIGSEGV)
+            poor.ended()
             poor.faults += 1
+            judge_end(poor, asker.read_text())
         place.instances.remove(poor)
     place.lapsed()
     place.settle(ids, duplicates=True)

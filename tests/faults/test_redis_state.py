@@ -108,8 +108,12 @@ def test_failover(place, pair, call):
         lag = time.monotonic()
         wire.hold()
         some(load, 50)
+        if call == "adopt":
+            place.bus.hold()
+            until(lambda: place.client.hlen(f"{PREFIX}:open"), "something to adopt")
         if call in ("join", "adopt"):
             lapsed.kill()
+            place.bus.let_go()
         place.link.at(call, harm)
         if call in ("join", "adopt"):
             lapsed.start(joined=False)
