@@ -142,6 +142,10 @@ class Lab:
     def open_batches(self):
         return self.db.hlen(f"{PREFIX}:open")
 
+    def lease_end(self, slot):
+        """ms since the epoch."""
+        return int(self.db.hget(f"{PREFIX}:slots", slot).split(b":")[1])
+
     def commands(self):
         """Commands that Redis has run so far, scripts' own ones left out."""
         return {name[8:]: values["calls"]
@@ -271,6 +275,12 @@ class Daemon:
         self.lab._started.remove(process)
         if process.returncode != 0:
             raise Failed(f"lapsed ended with {process.returncode}:\n{self.log.read_text()}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.lab._started.remove(self.process)
+        self.process = None
 
     @property
     def pid(self):

@@ -6,12 +6,14 @@ the table, as (what, figure, target or None, whether it is met or None), and
 the raw figures beside them.
 """
 
+import datetime
 import statistics
 import time
 
 from lab import Failed, Others, cpu_s, memory_kb, until
 
 HOUR = 3600000      # ms
+ADOPTED = 10_000
 
 
 def at_most(what, figure, target, unit=""):
@@ -381,12 +383,41 @@ def cost(lab, quick):
     lab.run("load", how="direct", n=n, min=HOUR, max=2 * HOUR)
     rest = _idle(lab, 3, 10 if quick else 20)
     sweep = _sweep(lab)
-    return {"rest": rest, "sweep": sweep, "rows": [
+    late = [_adoption(lab, ADOPTED) for _ in range(3)]
+    return {"rest": rest, "sweep": sweep, "adoption_ms": late, "rows": [
         at_most("CPU of three daemons at rest, together", rest["cpu_percent_in_all"], 0.5, " %"),
         at_most("Redis commands of all three", 3 * rest["commands_per_s"], 30, " /s"),
         at_most(f"scripts an interval of 1 s, {n} entries, none due, in Redis",
                 sweep["ms_per_interval"], 10, " ms"),
+        at_most(f"from the end of a lease to its first batch adopted, {ADOPTED} entries open",
+                max(late), 1000, " ms"),
     ]}
+
+
+def _adoption(lab, n):
+    """From the end of a dead instance's lease until another has taken its first batch, ms."""
+    lab.clean()
+    with lab.topic() as topic:
+        dead, heir = (lab.daemon(topic=topic) for _ in range(2))
+        dead.start()
+        dead.ready()
+        lab.broker.pause()
+        lab.run("load", how="bulk", topic=topic, n=n)
+        until(lambda: lab.pending() == 0, "all to be claimed", limit=60)
+        heir.start()
+        until(lambda: heir.events("slot.joined"), "a slot", limit=30)
+        dead.kill()
+        ends = lab.lease_end(dead.events("slot.joined")[-1]["slot"])
+        until(lambda: heir.events("batch.adopted"), "the adoption", limit=60)
+        lab.broker.resume()
+        wait_drained(lab)
+        heir.stop()
+    return time_of(heir.events("batch.adopted")[0]) - ends
+
+
+def time_of(line):
+    """Of a line of the log, ms since the epoch."""
+    return datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")).timestamp() * 1000
 
 
 def _sweep(lab, seconds=15):

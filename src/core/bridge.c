@@ -257,6 +257,7 @@ void bridge_wake(struct bridge *b, msec_t due, usec_t now)
 
 void bridge_deaf(struct bridge *b, bool deaf)
 {
+	b->counters.deaf += deaf && !b->deaf;
 	b->deaf = deaf;
 }
 
@@ -906,6 +907,8 @@ static void claim_counted(struct bridge *b, struct batch *batch,
 {
 	b->counters.claims++;
 	b->counters.claimed += a->n;
+	if (batch->trigger == TRIGGER_SWEEP)
+		b->counters.swept += a->n;
 	b->counters.absorbed += a->absorbed;
 	b->counters.followed += a->followed;
 	claims_answer(&b->claims, a->next, a->n, now);

@@ -60,7 +60,9 @@
 	X(redis_reconnects, "connections to Redis made anew") \
 	X(gaps, "times without a subscription") \
 	X(wakes, "wake messages heard") \
+	X(deaf, "times the canary showed that expiries are not published to us") \
 	X(sweeps, "sweep passes") \
+	X(swept, "entries that they claimed") \
 	X(walked, "members looked at in search of structures that disagree") \
 	X(repaired, "those that disagreed and were repaired") \
 	X(log_dropped, "log lines dropped because stderr did not take them") \

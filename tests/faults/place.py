@@ -131,6 +131,11 @@ class Trio(Cluster):
             member.close()
         self._pool.shutdown()
 
+    def mend(self):
+        """Whoever is down comes back."""
+        for member in self.members:
+            member.start()
+
     def new_topic(self):
         """Two copies on the second and the third."""
         from confluent_kafka.admin import NewTopic

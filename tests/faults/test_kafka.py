@@ -174,9 +174,13 @@ def trio():
         yield brokers
 
 
-@pytest.mark.parametrize("how", ["stop", pytest.param("kill", marks=pytest.mark.full), "freeze"])
+@pytest.mark.parametrize("how", ["freeze", pytest.param("kill", marks=pytest.mark.full), "stop"])
 def test_leader_moved(place, trio, how):
-    """Three brokers; the leader of the topic falls, with requests in flight."""
+    """
+    Case 67: three brokers; the leader of the topic falls, with requests in flight,
+    and comes back, or (stop) does not, since a start of Kafka takes long.
+    """
+    trio.mend()
     topic = trio.new_topic()
     place.use_cluster(trio, topic)
     lapsed = place.lapsed(kafka={**IMPATIENT, "bootstrap.servers": trio.bootstrap})
@@ -186,7 +190,8 @@ def test_leader_moved(place, trio, how):
         heal = HARMS[how](leader)
         until(lambda: trio.leader(topic) not in (None, leader), "another leader", 60)
         some(load, 200)
-        heal()
+        if how != "stop":
+            heal()
         some(load, 100)
     place.judge(load, limit=60)
     assert lapsed.alive()

@@ -33,6 +33,7 @@ def test_swallowed(place, share, what):
         place.link.heal()
         if share == 0.0 and what == "expired":
             lapsed.wait("redis.deaf", deaf=False)
+            assert lapsed.stats()["deaf"] == 1
         some(load, 50)
     load.settle(duplicates=False)
 

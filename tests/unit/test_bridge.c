@@ -131,6 +131,26 @@ static bool noted(enum note_kind kind)
 	return found;
 }
 
+/* What each of the four things that a pass does came to. */
+START_TEST(sweeps_are_counted)
+{
+	const struct counters *c = bridge_counters(bridge);
+
+	bring(start(), 2, -1);
+	ck_assert_uint_eq(c->sweeps, 1);
+	ck_assert_uint_eq(c->swept, 2);
+	bridge_wake(bridge, DUE, now);
+	bring(expect(ASK_CLAIM)->batch, 1, -1);
+	ck_assert_uint_eq(c->swept, 2);
+	ck_assert_uint_eq(c->claimed, 3);
+	bridge_deaf(bridge, true);
+	bridge_deaf(bridge, true);
+	bridge_deaf(bridge, false);
+	ck_assert_uint_eq(c->deaf, 1);
+	report_all(VERDICT_ACKED);
+}
+END_TEST
+
 START_TEST(a_due_entry_goes_through)
 {
 	bring(start(), 2, -1);
@@ -818,6 +838,7 @@ int main(void)
 	TCase *tests = tcase_create("bridge");
 
 	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, sweeps_are_counted);
 	tcase_add_test(tests, a_due_entry_goes_through);
 	tcase_add_test(tests, the_answer_arms_the_next_claim);
 	tcase_add_test(tests, a_lost_claim_is_asked_again_under_its_number);
