@@ -66,9 +66,11 @@ static void complain(struct bulk *b, uint64_t number, struct bytes id, const cha
 
 	b->refused++;
 	if (!b->cli->json) {
-		if (b->refused <= COMPLAINTS)
-			cli_note("%s%llu: %s", b->until ? "line " : "entry ",
-				 (unsigned long long)number, text);
+		if (b->refused > COMPLAINTS)
+			return;
+		if (b->tty)
+			fputs("\r\033[K", stderr);	/* in place of the bar */
+		cli_note("%s%llu: %s", b->until ? "line " : "entry ", (unsigned long long)number, text);
 		return;
 	}
 	json_init(&j, &out);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "cli/arrival.h"
 #include "cli/cli.h"
 #include "cli/value.h"
 #include "conf.h"
@@ -38,6 +39,7 @@ struct watch {
 	size_t n;
 	bool begun;		/* what appears from now on is new */
 	uint64_t wanted, seen;	/* wanted 0: no end */
+	struct arrival arrival;
 	char trouble[256];	/* what the brokers' trouble is, once for each */
 };
 
@@ -170,43 +172,13 @@ static bool look_at_all(struct watch *w, struct err *err)
 
 /* One record ------------------------------------------------------------ */
 
-static struct bytes header(const rd_kafka_message_t *m, const char *name)
+static void json_attribute(struct json *j, const char *name, struct bytes value)
 {
-	rd_kafka_headers_t *headers;
-	const void *value;
-	size_t n;
-
-	if (rd_kafka_message_headers((rd_kafka_message_t *)m, &headers) ||
-	    rd_kafka_header_get_last(headers, name, &value, &n))
-		return bytes_none;
-	return bytes_of(value, n);
-}
-
-/* When it was due; -1 when the record does not say. */
-static msec_t due_of(const rd_kafka_message_t *m)
-{
-	struct bytes time = header(m, "ce_time");
-	char text[EVENT_TIME_LEN + 1];
-	struct err ignored;
-	msec_t due;
-
-	if (time.n != EVENT_TIME_LEN)
-		return -1;
-	memcpy(text, time.p, time.n);
-	text[time.n] = '\0';
-	return value_time(text, &due, &ignored) ? due : -1;
-}
-
-static void json_header(struct json *j, const rd_kafka_message_t *m, const char *name,
-			const char *from)
-{
-	struct bytes value = header(m, from);
-
 	if (value.p)
 		out_json_bytes(j, name, value);
 }
 
-static void tell_json(const rd_kafka_message_t *m, msec_t due, msec_t sent)
+static void tell_json(const rd_kafka_message_t *m, const struct arrival *a, msec_t sent)
 {
 	struct buf b = { .n = 0 };
 	struct json j;
@@ -219,58 +191,56 @@ static void tell_json(const rd_kafka_message_t *m, msec_t due, msec_t sent)
 	json_int(&j, m->partition);
 	json_key(&j, "offset");
 	json_int(&j, m->offset);
-	json_header(&j, m, "ce_id", "ce_id");
-	json_header(&j, m, "id", "ce_subject");
-	if (due >= 0) {
-		out_json_time(&j, "due", due);
+	json_attribute(&j, "ce_id", a->ce_id);
+	json_attribute(&j, "id", a->subject);
+	if (a->due >= 0) {
+		out_json_time(&j, "due", a->due);
 		json_key(&j, "lateness_ms");
-		json_int(&j, sent - due);
+		json_int(&j, sent - a->due);
 	}
-	json_header(&j, m, "attempt", "ce_lapseattempt");
-	json_header(&j, m, "trigger", "ce_lapsetrigger");
-	out_json_bytes(&j, "payload", bytes_of(m->payload, m->len));
+	json_attribute(&j, "attempt", a->attempt);
+	json_attribute(&j, "trigger", a->trigger);
+	out_json_bytes(&j, "payload", a->payload);
 	json_object_end(&j);
 	out_json_line(&b);
 	buf_clear(&b);
 }
 
-static void text_header(const rd_kafka_message_t *m, const char *name, int width)
+static void text_attribute(struct bytes value, int width)
 {
-	struct bytes value = header(m, name);
-
 	if (!value.p)
 		value = BYTES("-");
 	printf("%-*.*s  ", width, (int)(value.n < 64 ? value.n : 64), value.p);
 }
 
-static void tell_text(const struct watch *w, const rd_kafka_message_t *m, msec_t due, msec_t sent)
+static void tell_text(const struct watch *w, const rd_kafka_message_t *m, const struct arrival *a,
+		      msec_t sent)
 {
-	struct bytes id = header(m, "ce_subject");
+	struct bytes id = a->subject.p ? a->subject : a->ce_id;
 	char time[OUT_TIME], late[OUT_SPAN] = "-";
 
 	if (w->seen == 0)
 		printf("%-24s  %-8s  %-7s  %-8s  %-24s  %s\n", "DUE", "LATE", "ATTEMPT", "TRIGGER",
 			"TOPIC", "ID OR KEY");
-	if (due >= 0)
-		out_span(sent > due ? sent - due : 0, late);
-	printf("%-24s  %-8s  ", due >= 0 ? out_time(due, time) : "-", late);
-	text_header(m, "ce_lapseattempt", 7);
-	text_header(m, "ce_lapsetrigger", 8);
+	if (a->due >= 0)
+		out_span(sent > a->due ? sent - a->due : 0, late);
+	printf("%-24s  %-8s  ", a->due >= 0 ? out_time(a->due, time) : "-", late);
+	text_attribute(a->attempt, 7);
+	text_attribute(a->trigger, 8);
 	out_column(bytes_str(rd_kafka_topic_name(m->rkt)), 24);
-	if (!id.p)
-		id = header(m, "ce_id");
 	out_text(stdout, id.p ? id : BYTES("-"), OUT_SHOWN);
 	putchar('\n');
 }
 
 static void tell(struct watch *w, const rd_kafka_message_t *m)
 {
-	msec_t due = due_of(m), sent = rd_kafka_message_timestamp(m, NULL);
+	msec_t sent = rd_kafka_message_timestamp(m, NULL);
 
+	arrival_read(&w->arrival, m);
 	if (w->cli->json)
-		tell_json(m, due, sent);
+		tell_json(m, &w->arrival, sent);
 	else
-		tell_text(w, m, due, sent);
+		tell_text(w, m, &w->arrival, sent);
 	fflush(stdout);
 	w->seen++;
 }
@@ -331,6 +301,7 @@ static void watch_clear(struct watch *w)
 		free(t->topic);
 	}
 	free(w->topics);
+	arrival_clear(&w->arrival);
 	if (w->queue)
 		rd_kafka_queue_destroy(w->queue);
 	if (w->kafka)

@@ -2,9 +2,12 @@
 """finish, touch, fail, purge; schedule --ttr; schedule and cancel --file."""
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
-from conftest import PREFIX, TIME, Daemon
+from conftest import PREFIX, PROGRAM, TIME, Daemon
 
 TOPIC = ("--topic", "jobs")
 
@@ -84,6 +87,26 @@ def test_show_what_waits(lapse, deliver):
     stats = lapse.json("stats")
     assert stats["waiting"] == 1 and stats["late"] == 0
     assert "waiting       1, the first until in 29s" in lapse.ok("stats")
+
+
+def test_what_died_is_found_and_not_cancelled(lapse, redis, deliver, daemon):
+    name = deliver("job", "--attempts", "1")
+    assert lapse.ok("fail", name, "--reason", "no answer").startswith(f"dead {name}")
+    daemon.claim()
+    daemon.bury([(b"s:job", name)], "attempts used up")
+    redis.zadd(f"{PREFIX}:dead", {f"s:x{n}@1.0": 9e12 + n for n in range(2000)})
+    shown = lapse.json("show", "job")
+    assert shown["state"] == "dead" and shown["reason"] == "attempts used up"
+    assert shown["bytes"] == 0 and shown["record_bytes"] > 40
+    assert "record bytes" in lapse.ok("show", "job")
+    lapse.refused(3, "show", "other", says="not found")
+    lapse.refused(3, "cancel", "job", says="not found")
+    redis.zremrangebyrank(f"{PREFIX}:dead", 1, -1)
+    lapse.refused(3, "cancel", "job", says="lapse dead drop")
+    result = lapse.run("cancel", "job", "--json")
+    assert json.loads(result.out) == {"result": "dead", "id": "job"}
+    result = lapse.run("cancel", "--file", "-", stdin=b"job\n")
+    assert result.code == 3 and b"line 1: dead" in result.err
 
 
 def test_cancel_and_reschedule_what_waits(lapse, deliver):
@@ -175,6 +198,52 @@ def test_many_in_json(lapse):
     assert result.code == 3 and done["result"] == "scheduled" and done["id"] == "a"
     assert done["ce_id"].startswith("s:a@") and done["due_ms"] > 0
     assert refused["result"] == "refused" and refused["line"] == 2
+
+
+def on_a_terminal(lapse, stdin, *args):
+    """What a terminal is told as stderr."""
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen([str(PROGRAM), *args], env=lapse.env, stdin=stdin,
+                               stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    told = b""
+    while True:
+        try:
+            told += os.read(terminal, 65536)
+        except OSError:         # EIO: nobody has it open any more
+            break
+    os.close(terminal)
+    return process.wait(60), told.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("name", ["-", "file"])
+def test_a_terminal_sees_how_far_it_is(lapse, redis, tmp_path, name):
+    path = tmp_path / "events"
+    lines = [json.dumps({"id": f"g{n}", "in": "1h", "topic": "t"}) for n in range(1200)]
+    path.write_text("\n".join([*lines, "nonsense"]) + "\n")
+    with path.open("rb") as stdin:
+        code, told = on_a_terminal(lapse, stdin, "schedule", "--file",
+                                   "-" if name == "-" else str(path))
+    steps = told.split("\r")
+    bars = [s for s in steps if s.startswith("[")]
+    assert code == 3 and redis.zcard(f"{PREFIX}:due") == 1200
+    percents = [int(bar.split("]")[1].split("%")[0]) for bar in bars]
+    assert percents == sorted(percents) and percents[-1] == 100 and len(bars) >= 3
+    assert bars[-1] == f"[{'#' * 40}] 100%  1201\n"
+    assert any("line 1201: it is not JSON" in s and s.startswith("\x1b[K") for s in steps)
+
+
+def test_a_terminal_sees_how_much_came_through_a_pipe(lapse):
+    lines = "".join(json.dumps({"id": f"g{n}", "in": "1h", "topic": "t"}) + "\n"
+                    for n in range(600))
+    with subprocess.Popen(["printf", "%s", lines], stdout=subprocess.PIPE) as writer:
+        code, told = on_a_terminal(lapse, writer.stdout, "schedule", "--file", "-")
+    assert code == 0 and told.split("\r")[-1] == "600\n" and "[" not in told
+
+
+def test_no_terminal_sees_nothing(lapse):
+    line = json.dumps({"id": "g", "in": "1h", "topic": "t"})
+    assert lapse.run("schedule", "--file", "-", stdin=line.encode()).err == b""
 
 
 def test_cancel_many(lapse, redis):

@@ -72,6 +72,23 @@ def test_in_json_and_a_topic_that_comes_later(world):
         assert json.loads(watching.lines()[0])["id"] == "other"
 
 
+def test_records_in_structured_mode(world):
+    world.lapsed(lapsed={"mode": "structured"})
+    with Watching(world, world.topic, "missing", "--json", "--count", "3") as watching:
+        until(lambda: "there is no topic missing yet" in watching.said(), "lapse watch")
+        names = []
+        for id, data, more in (("a b", '{"n": [1, "}"]}', ["content-type", "application/json"]),
+                               ("text", 'x"\n', ["content-type", "text/plain"]),
+                               ("bytes", b"\0\xff", [])):
+            names.append(world.schedule(id, "+0", world.topic, "", data, *more).decode())
+        got = {line["ce_id"]: line for line in map(json.loads, watching.lines())}
+    first, second, third = (got[name] for name in names)
+    assert first["id"] == "a%20b" and json.loads(first["payload"]) == {"n": [1, "}"]}
+    assert second["id"] == "text" and second["payload"] == 'x"\n'
+    assert third["payload_base64"] == "AP8=" and third["trigger"] and third["attempt"] == "1"
+    assert all(0 <= line["lateness_ms"] < 60000 for line in got.values())
+
+
 def test_it_ends_when_it_is_told_to(world):
     with Watching(world, world.topic) as watching:
         watching.ready()
