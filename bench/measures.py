@@ -442,17 +442,20 @@ def jobs(lab, quick):
     bulk = [_bulk_round(lab, n) for _ in range(rounds)]
     ratio = statistics.median(r["ratio"] for r in quiet_ones(bulk))
     middle = min(bulk, key=lambda r: abs(r["ratio"] - ratio))
-    life, waiting = _life(lab, n), _waiting(lab, n)
+    life, waiting, whole = _life(lab, n), _waiting(lab, n), _whole(lab, n)
     where = "Redis first on the CPU" if life["favoured"] else "Redis shares the CPU"
-    return {"jobs": n, "bulk": bulk, "life": life, "waiting": waiting, "rows": [
+    return {"jobs": n, "bulk": bulk, "life": life, "waiting": waiting, "whole": whole, "rows": [
         plain("scheduled in bulk, plain events", middle["bulk"], " events/s"),
         plain("ZADD and HSET of the same bytes, pipelined", middle["plain"], " events/s"),
         at_least(f"ratio, median of {rounds} rounds", ratio, 0.7),
         plain("scheduled in bulk, jobs", middle["jobs"], " jobs/s"),
         plain(f"{n:,} due in one millisecond: due to last finish", life["seconds"], " s"),
-        plain("whole lives (deliver, finish)", n / life["seconds"], " jobs/s"),
+        plain("of these delivered and finished", n / life["seconds"], " jobs/s"),
         plain("delivered twice", life["duplicates"]),
         at_most(f"Redis PING, p99; {where}", life["ping"]["ping_p99_ms"], 5, " ms"),
+        plain("whole lives (schedule, deliver, finish)", whole["rate"], " jobs/s"),
+        plain("the limit of their scripts", whole["limit"], " jobs/s"),
+        plain("ratio of these", whole["rate"] / whole["limit"]),
         plain("Redis, per waiting job", waiting["bytes_per_job"], " B"),
     ]}
 
@@ -487,6 +490,29 @@ def _life(lab, n):
     check_all(seen, n)
     return {"seconds": seen["last_us"] / 1e6 - due / 1e3, "duplicates": seen["duplicates"],
             "ping": pings, "favoured": favoured}
+
+
+def _whole(lab, n):
+    """
+    Scheduled in bulk, due at once, delivered and finished, all at the same time;
+    and how many there could be if Redis did nothing but run these scripts.
+    """
+    lab.clean()
+    lab.quiet()
+    with lab.topic() as topic, lab.daemon(topic=topic) as daemon:
+        daemon.ready()
+        consumer = lab.begin("consume", topic=topic, n=n, limit=300, redis=lab.redis.socket)
+        time.sleep(1)           # it is connected
+        lab.db.config_resetstat()
+        start = time.time()
+        lab.run("load", how="bulk", topic=topic, n=n, ttr=HOUR)
+        seen = lab.end(consumer)
+        wait_drained(lab)
+        stats = lab.db.info("commandstats")
+        until(lambda: lab.waiting() == 0, "the last job to be gone", limit=30)
+    check_all(seen, n)
+    spent = sum(stats[f"cmdstat_{name}"]["usec"] for name in ("fcall", "evalsha")) / 1e6
+    return {"rate": n / (seen["last_us"] / 1e6 - start), "limit": n / spent}
 
 
 def _waiting(lab, n):

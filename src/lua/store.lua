@@ -37,13 +37,10 @@ local function backoff_terms(text, t)
 	return t
 end
 
--- The packed terms of a job, empty without any; nil, error.
+-- The packed terms of a job; nil, error.
 local function job_options(given)
 	if not given.ttr then
-		if given.attempts or given.backoff then
-			return nil, bad('attempts and backoff need a ttr')
-		end
-		return ''
+		return nil, bad('attempts and backoff need a ttr')
 	end
 	local t = { first = 0, factor = 1000, most = 0, spent = 0 }
 	t.ttr = decimal(given.ttr, MAX_TTR)
@@ -61,16 +58,19 @@ local function job_options(given)
 	return job_field(t)
 end
 
--- The packed fields that the options argv[first] to argv[last] ask for, the packed terms of a job, and
+-- The packed fields that the options argv[first] to argv[last] ask for, the packed
+-- terms of a job, and
 -- the options by name; nil and the error when one is wrong.
 local function schedule_options(argv, first, last)
-	local fields, headers, given = {}, 0, {}
+	local fields, headers, given, job = {}, 0, {}, false
 	if (last - first) % 2 == 0 then
 		return nil, bad('an option lacks its value')
 	end
 	for i = first, last, 2 do
 		local name, value = argv[i], argv[i + 1]
-		if name == 'nx' then
+		if name == 'ttr' or name == 'attempts' or name == 'backoff' then
+			job = true
+		elseif name == 'nx' then
 			if value ~= '1' then
 				return nil, bad('nx must be 1')
 			end
@@ -89,8 +89,7 @@ local function schedule_options(argv, first, last)
 			end
 			headers = headers + 1
 			fields[#fields + 1] = record_field('h', header .. '\0' .. value)
-		elseif name ~= 'ttr' and name ~= 'attempts' and name ~= 'backoff'
-			and name ~= 'if_due_before' then
+		elseif name ~= 'if_due_before' then
 			return nil, bad_option(name)
 		end
 		if given[name] then
@@ -101,11 +100,11 @@ local function schedule_options(argv, first, last)
 	if headers > MAX_HEADERS then
 		return nil, bad('headers must be ' .. MAX_HEADERS .. ' at most')
 	end
-	local job, wrong = job_options(given)
-	if not job then
-		return nil, wrong
+	local terms, wrong = '', nil
+	if job then
+		terms, wrong = job_options(given)
 	end
-	return table.concat(fields), job, given
+	return terms and table.concat(fields), terms or wrong, given
 end
 
 -- The packed field of a topic; nil when it is none.
@@ -121,7 +120,8 @@ end
 
 -- The event in `n` arguments of schedule behind argv[at], checked: its member,
 -- due time as a number and as text, its packed fields up to the payload, which
--- is argv[at + 5], and its options by name, if any.  nil, error.
+-- is argv[at + 5], and its options by name, if some of them depend on what there
+-- is already.  nil, error.
 local function store_read(argv, at, n, us)
 	if n < 5 then
 		return nil, bad('arguments are missing')
@@ -152,7 +152,8 @@ local function store_read(argv, at, n, us)
 			return nil, bad('payload and headers must be at most ' .. MAX_TOGETHER
 				.. ' bytes together')
 		end
-		fields, given = job .. fields .. more, options
+		fields = job .. fields .. more
+		given = (options.nx or options.if_due_before) and options
 	end
 	local due, text = when(argv[at + 2], us)
 	if not due then
