@@ -60,6 +60,7 @@ def finish_latest(world, name):
 
 
 def test_past_its_deadline_it_is_delivered_again(world):
+    """Case 34: whoever finishes late is told so, and changes nothing."""
     world.lapsed()
     schedule(world, "job", "ttr", TTR, "attempts", 50)
     first, second = of(world, "job", 2)[:2]
@@ -70,6 +71,53 @@ def test_past_its_deadline_it_is_delivered_again(world):
         call(world, "finish", first.id)
     finish_latest(world, "job")
     world.drained()
+
+
+def test_its_time_to_run_begins_with_its_delivery(world):
+    """Case 44, 53: a delay longer than the time to run; it comes once."""
+    world.lapsed()
+    schedule(world, "job", "ttr", 5000, when="+6000")
+    (record,) = of(world, "job", 1)
+    assert record.headers["ce_lapseattempt"] == b"1" and not world.ledger.early()
+    assert deadline(record) >= record.due + 5000
+    assert call(world, "finish", record.id)[0] == b"finished"
+    world.drained()
+    assert len(world.ledger.finish()) == 1
+
+
+def test_a_missed_deadline_is_one_attempt(world):
+    """Case 49: with attempts left it comes again, and dies after the last, not before."""
+    lapsed = world.lapsed()
+    lapsed.errors.add("event.buried")
+    schedule(world, "job", "ttr", TTR, "attempts", 3)
+    records = of(world, "job", 3)
+    world.drained(dead=True)
+    assert [r.headers["ce_lapseattempt"] for r in world.ledger.finish()] == [b"1", b"2", b"3"]
+    assert list(world.dead()) == [records[2].id]
+    shown = world.scripts.call("show", [PREFIX], ["job"])
+    history = [v.split()[:2] for n, v in zip(shown[::2], shown[1::2]) if n == b"history"]
+    assert history == [[b"%d" % n, b"late"] for n in (1, 2, 3)]
+
+
+def test_twenty_thousand_failures_at_once(world):
+    """Case 49: every one of them is a dead letter."""
+    lapsed = world.lapsed()
+    lapsed.errors |= {"event.buried", "dead.many"}
+    n, lot = 20000, 1000
+    for first in range(0, n, lot):
+        args = []
+        for k in range(first, first + lot):
+            args += [9, f"job-{k}", "+0", world.topic, "", "", "ttr", 600000, "attempts", 1]
+        answers = call(world, "schedule_bulk", *args)
+        assert {a[0] for a in answers} == {b"scheduled"}
+    ids = {r.id for r in world.ledger.wait(n, limit=60)}
+    pipe = world.client.pipeline(transaction=False)
+    for id in ids:
+        pipe.execute_command(*world.scripts.command("fail", [PREFIX], [id, "no answer"]))
+    assert {a[0] for a in pipe.execute()} == {b"dead"}
+    until(lambda: world.client.zcard(f"{PREFIX}:dead") == n, "all to be buried", 120)
+    world.drained(dead=True)
+    assert set(world.dead()) == ids and len(ids) == n
 
 
 def test_what_keeps_failing_is_told_to_the_dead_letter_topic(world):

@@ -3,6 +3,7 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,25 @@ def test_the_listener(world, sh):
 
 def test_once(sh):
     assert sh(BLOCKS["once"]) == ["OK", ""]
+
+
+def test_once_in_a_database():
+    """The statements in SQLite, which knows ON CONFLICT as PostgreSQL does."""
+    statements = [s.strip() for s in re.search(r"```sql\n(.*?)```", RECIPES, re.S)[1].split(";")]
+    begin, insert, update, commit = [re.sub("(?m)^--.*\n", "", s) for s in statements if s]
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.execute("CREATE TABLE done (ce_id TEXT PRIMARY KEY)")
+    db.execute("CREATE TABLE orders (id INT, state TEXT)")
+    db.execute("INSERT INTO orders VALUES (42, 'unpaid')")
+    acted = []
+    for _ in range(2):
+        db.execute(begin)
+        if db.execute(insert).rowcount == 0:
+            db.execute("ROLLBACK")
+            continue
+        acted.append(db.execute(update).rowcount)
+        db.execute(commit)
+    assert acted == [1] and db.execute("SELECT state FROM orders").fetchone() == ("closed",)
 
 
 def test_the_import(world, sh):
