@@ -39,6 +39,17 @@ def lapse(world):
     return run
 
 
+def test_each_row_of_watching_is_a_test():
+    """And that runs with one and with three instances."""
+    table = text("docs/watching.md").split("| what your application does |")[1].split("\n\n")[0]
+    rows = table.splitlines()[2:]
+    sources = text("tests/system/test_watching.py") + text("tests/system/test_watching_reports.py")
+    assert len(rows) > 20
+    for row in rows:
+        name = re.search(r"\| `(test_\w+)` \|$", row)
+        assert name and f"\ndef {name.group(1)}(watching" in sources, row
+
+
 def readme_config(world):
     """The configuration of the quick start, with the addresses of this test."""
     config = re.search(r"<<'EOF'\n(.*?)\nEOF", text("README.md"), re.S).group(1)

@@ -5,7 +5,11 @@ Cases are numbered as in the reports from the field; facts as the public reports
 of the facts about Redis.
 """
 
+import re
+from pathlib import Path
+
 import pytest
+from redis import ResponseError
 
 from limits import until
 from test_watching import (FLAGS, ROUTE, SCANNED, registered, set_and_registered, settled,
@@ -185,11 +189,10 @@ def test_two_patterns_and_two_routes_match(world):
 
 
 def fields_may_expire(world):
-    if world.redis.version < (7, 4):
-        pytest.skip("fields of a hash expire since Redis 7.4")
-    if b"HEXPIRE" not in {n.upper() for n in world.client.execute_command(
-            "COMMAND", "LIST", "FILTERBY", "PATTERN", "hexpire")}:
-        pytest.skip("this server knows no HEXPIRE")
+    try:
+        world.client.execute_command("HPEXPIRE", "nothing", 1, "FIELDS", 1, "a")
+    except ResponseError:
+        pytest.skip("fields of a hash expire since Redis 7.4 and Valkey 9")
 
 
 def test_a_field_of_a_hash_expires(watching):
@@ -336,7 +339,7 @@ def test_import_mode(watching):
     """Fact 17: nothing expires by itself; what is due goes all the same."""
     try:
         watching.client.config_set("import-mode", "yes")
-    except Exception:
+    except ResponseError:
         pytest.skip("this server has no import-mode")
     try:
         watching.watch()
@@ -345,3 +348,62 @@ def test_import_mode(watching):
         assert len({r.key for r in records}) == 20
     finally:
         watching.client.config_set("import-mode", "no")
+
+
+COPIES = "type get strlen llen lrange scard smembers xlen xrange".split()
+EXTRA = {"zrandmember", "scan", *COPIES}     # no other registration needs them
+LEAST = {
+    ("app", "copy"): ["__keyevent@*__:expired"],
+    ("scan", "none"): ["__keyevent@*__:expired", "+scan"],
+    ("scan", "copy"): ["__keyevent@*__:expired", "+scan", *[f"+{c}" for c in COPIES]],
+    ("events", "none"): ["+zrandmember"],
+    ("events", "copy"): ["+zrandmember", *[f"+{c}" for c in COPIES]],
+}
+
+
+def least_rules(world, wanted):
+    """The rules of etc/lapsed.acl without what is for other registrations."""
+    sample = (Path(__file__).resolve().parents[2] / "etc" / "lapsed.acl").read_text()
+    rules = re.search(r"^user lapsed on \S+ (.*)$", sample, re.M).group(1).split()
+    events = not any(w.startswith("__keyevent") for w in wanted)
+    kept = [r for r in rules if r.lstrip("+") not in EXTRA
+            and (events or not r.startswith("&__keyevent"))]
+    if world.redis.version < (7, 0):
+        kept.remove("+pexpiretime")
+    return kept + [w if w.startswith("+") else f"&{w}" for w in wanted]
+
+
+@pytest.mark.parametrize("register, value", LEAST)
+def test_the_least_rights(world, register, value):
+    """docs/watching.md: what each registration needs, and no more."""
+    flags = {"app": "Ex", "scan": "", "events": "Exg$e"}[register]
+    world.use_redis(config={"notify-keyspace-events": flags})
+    world.client.execute_command("ACL", "SETUSER", "lapsed", "on", ">secret",
+                                 *least_rules(world, LEAST[register, value]))
+    password = world.folder / "password"
+    password.write_text("secret\n")
+    watched = [f"order:pay:{kind}" for kind in ("string", "hash", "list", "set", "zset", "stream")]
+    lapsed = world.instance(
+        lapsed={"rescan": "300ms"},
+        redis={"username": "lapsed", "password_file": str(password)},
+        routes={"orders": {"pattern": "order:pay:*", "register": register, "value": value}})
+    lapsed.start()
+    lapsed.wait("redis.subscribed")
+    pipe = world.client.pipeline(transaction=False)
+    if register == "app":
+        for key in watched:
+            world.setex(key, "500")
+    else:
+        pipe.set(watched[0], "v").hset(watched[1], "f", "v").rpush(watched[2], "v")
+        pipe.sadd(watched[3], "v").zadd(watched[4], {"v": 1}).xadd(watched[5], {"f": "v"})
+        for key in watched:
+            pipe.pexpire(key, 1500)
+        pipe.execute()
+    records = settled(world, len(watched))
+    assert all(bool(r.value) == (value == "copy") for r in records)
+    until(lambda: world.client.hget("lapse:{0}:sure", "found")
+          or world.client.hget("lapse:{0}:sure", "heard"), "the counts to be shared")
+    assert not lapsed.find("script.error")
+    # A scan finds all there is without any; lapsed asks for expiries all the same.
+    assert [n["missing"] for n in lapsed.find("redis.notify")[:1]] == (
+        ["Ex"] if register == "scan" else [])
