@@ -398,7 +398,7 @@ def _adoption(lab, n):
     """From the end of a dead instance's lease until another has taken its first batch, ms."""
     lab.clean()
     with lab.topic() as topic:
-        dead, heir = (lab.daemon(topic=topic) for _ in range(2))
+        dead, heir = (lab.daemon(topic=topic, max_inflight=2 * n) for _ in range(2))
         dead.start()
         dead.ready()
         lab.broker.pause()
