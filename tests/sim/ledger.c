@@ -391,6 +391,23 @@ static void check_empty(struct ledger *l)
 	buf_clear(&dump);
 }
 
+/* Nothing disagrees, neither what is left. */
+static void check_walk(struct ledger *l, const char *part)
+{
+	struct bytes argv[] = {
+		BYTES(PREFIX), bytes_str(part), BYTES("0"), BYTES("10000"), BYTES("0"),
+	};
+	struct reply r;
+
+	store_set_time(l->w->store, redis_us(l->w));
+	host_run(l->w->host, l->w->store, "walk", 1, 5, argv, &r);
+	if (r.kind != REPLY_ARRAY || r.n < 2)
+		complain(l->w, "walk through %s: %s", part, r.str.p ? r.str.p : "no answer");
+	else if (r.n > 2)
+		complain(l->w, "%s has %s %s", part, r.items[2].str.p, r.items[3].str.p);
+	reply_clear(&r);
+}
+
 static bool all_heard(const struct ledger *l)
 {
 	for (unsigned i = 0; i < FAULT_KINDS; i++)
@@ -422,6 +439,9 @@ static void check_duplicates(struct ledger *l, const struct counters *sum)
 
 void ledger_check(struct ledger *l)
 {
+	static const char *const parts[] = {
+		"due", "rec", "open", "batches", "epoch", "dead", "why",
+	};
 	struct counters sum = { 0 };
 	uint64_t may_miss;
 
@@ -433,6 +453,8 @@ void ledger_check(struct ledger *l)
 	check_unannounced(l);
 	check_duplicates(l, &sum);
 	check_empty(l);
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		check_walk(l, parts[i]);
 	if (sum.early && !struck(l->w, FAULT_CLOCK))
 		complain(l->w, "%llu early", (unsigned long long)sum.early);
 }

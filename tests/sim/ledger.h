@@ -13,7 +13,7 @@
  *	no second arrival of a life without a reason of its own
  *	of a key that nobody announced, no more arrives than has expired, and
  *	where nothing could be missed, no less
- *	after the drain all keys of ours are empty
+ *	after the drain all keys of ours are empty, and a walk finds nothing
  *
  * What a failover may have undone is exempt, and nothing else.
  */
