@@ -98,7 +98,8 @@ local function in_flight(prefix, member)
 end
 
 -- The same of many members at once: each that is there -> { batch, the envelope
--- up to the head of its record, the value in `open` }; and the error to answer for the
+-- up to the head of its record, the value in `open`, other = the same of another life of
+-- that name, where there is one }; and the error to answer for the
 -- others when there are more batches than can be looked into.
 local function in_flights(prefix, members)
 	local found, n = {}, #members
@@ -108,7 +109,8 @@ local function in_flights(prefix, members)
 		local envelopes = redis.call('HMGET', prefix .. ':b:' .. open[i], unpack(members))
 		for j = 1, n do
 			if envelopes[j] then
-				found[members[j]] = { open[i], string.sub(envelopes[j], 1, 21), open[i + 1] }
+				found[members[j]] = { open[i], string.sub(envelopes[j], 1, 21), open[i + 1],
+					other = found[members[j]] }
 			end
 		end
 	end

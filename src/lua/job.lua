@@ -28,7 +28,8 @@
 --	DEAD		a dead letter
 --	GONE		nowhere
 --
--- A settle lets only that life and attempt wait which still is in `rec`.
+-- A settle lets only that life and attempt wait, or be buried, which still is in
+-- `rec`.
 
 local MAX_REASON = 1024
 local HISTORY = 8		-- attempts that a record remembers
@@ -189,13 +190,43 @@ local function jobs_wait(prefix, add, ms)
 	end
 end
 
--- What is buried with that record is nowhere else.
+-- Whether what a batch holds is a job that was finished, cancelled, replaced or
+-- given back meanwhile: nobody misses it.
+local function job_over(prefix, member, record)
+	if not is_job(record) or is_spent(record) then
+		return false
+	end
+	local now = redis.call('HGET', prefix .. ':rec', member)
+	return not now or string.sub(now, 1, 11) ~= string.sub(record, 1, 11)
+end
+
+-- What is buried with that record is nowhere else, though it may have been
+-- touched in flight.
 local function job_buried(prefix, member, record)
 	local now = is_job(record) and redis.call('HGET', prefix .. ':rec', member)
 	if now and string.sub(now, 1, 11) == string.sub(record, 1, 11)
 		and not redis.call('ZSCORE', prefix .. ':due', member) then
+		redis.call('ZREM', prefix .. ':wait', member)
 		redis.call('HDEL', prefix .. ':rec', member)
 	end
+end
+
+-- Where that very life and attempt of a job is in flight: batch, the name it has
+-- there, its envelope, the value in `open`; nil when it is nowhere.  Batches
+-- may hold other lives of the same id beside it.
+local function job_flight(prefix, member, record)
+	local head = string.sub(record, 1, 11)
+	local names = { member, 'p:' .. int(record_head(record) or 0) .. string.sub(member, 2) }
+	local open = redis.call('HGETALL', prefix .. ':open')
+	for i = 1, math.min(#open, 2 * LOOK), 2 do
+		local found = redis.call('HMGET', prefix .. ':b:' .. open[i], unpack(names))
+		for j = 1, 2 do
+			if found[j] and string.sub(found[j], 11, 21) == head then
+				return open[i], names[j], found[j], open[i + 1]
+			end
+		end
+	end
+	return nil
 end
 
 local function stale(text)

@@ -24,10 +24,10 @@ local function plan(prefix, name, argv)
 	local bury, jobs, park, i = {}, {}, {}, 6
 	for _ = 1, tonumber(argv[5]) do
 		local envelope = redis.call('HGET', batch, argv[i])
-		if envelope then
+		local member, record = canonical(argv[i]), string.sub(envelope or '', 11)
+		if envelope and not job_over(prefix, member, record) then
 			bury[#bury + 1] = { argv[i + 1], struct.pack('>I1I2', 1, #argv[i + 2]) .. argv[i + 2]
-				.. struct.pack('>I2', #canonical(argv[i])) .. canonical(argv[i]) .. envelope,
-				canonical(argv[i]), string.sub(envelope, 11) }
+				.. struct.pack('>I2', #member) .. member .. envelope, member, record }
 		end
 		i = i + 3
 	end
@@ -44,7 +44,7 @@ local function plan(prefix, name, argv)
 		local n = tonumber(argv[i + 3])
 		for j = i + 4, i + 3 + n do
 			local envelope = redis.call('HGET', batch, argv[j])
-			if envelope then
+			if envelope and not job_over(prefix, canonical(argv[j]), string.sub(envelope, 11)) then
 				group.pairs[#group.pairs + 1] = argv[j]
 				group.pairs[#group.pairs + 1] = envelope
 			end

@@ -109,6 +109,18 @@ local function show_member(argv)
 	return db and 'k:' .. int(db) .. ':' .. argv[1], wrong or given.older
 end
 
+-- As in_flight: of a job the life that counts, whatever else is beside it.
+local function show_flight(prefix, member)
+	local record = redis.call('HGET', prefix .. ':rec', member)
+	if record and is_job(record) then
+		local batch, _, envelope, open = job_flight(prefix, member, record)
+		if batch then
+			return batch, envelope, open
+		end
+	end
+	return in_flight(prefix, member)
+end
+
 local function lapse_show(keys, argv)
 	local wrong = bad_call(keys, argv, 1, 1)
 	if wrong then
@@ -137,7 +149,7 @@ local function lapse_show(keys, argv)
 		return show_record({ 'state', 'waiting', 'deadline', int(deadline) }, member,
 			redis.call('HGET', prefix .. ':rec', member) or '')
 	end
-	local batch, envelope, open = in_flight(prefix, member)
+	local batch, envelope, open = show_flight(prefix, member)
 	if not batch then
 		return envelope or show_dead(prefix, member, 0)	-- or unsure
 	end

@@ -16,15 +16,22 @@ end
 -- it was not found.
 local function job_unpark(job, found)
 	for _, name in ipairs({ flying_names(job.member, job.record) }) do
-		local batch, envelope, open = unpack(found[name] or {})
-		local due, _, head = envelope_open(envelope)
-		if due and head == string.sub(job.record, 1, 11) then
-			if not string.find(open, '^%d+ %d+ %d+ ') then
-				return 'in-flight', due
+		local hit, before = found[name], nil
+		while hit do
+			local due, _, head = envelope_open(hit[2])
+			if due and head == string.sub(job.record, 1, 11) then
+				if not string.find(hit[3], '^%d+ %d+ %d+ ') then
+					return 'in-flight', due
+				end
+				leave_batch(job.prefix, hit[1], name)
+				if before then
+					before.other = hit.other
+				else
+					found[name] = hit.other
+				end
+				return 'parked', due
 			end
-			leave_batch(job.prefix, batch, name)
-			found[name] = nil
-			return 'parked', due
+			before, hit = hit, hit.other
 		end
 	end
 	return 'in-flight', 0

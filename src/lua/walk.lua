@@ -57,14 +57,7 @@ local function flies(w, member, record)
 	if w.looks > MOST_LOOKS then
 		return true
 	end
-	local aside = 'p:' .. int((record_head(record))) .. string.sub(member, 2)
-	for _, name in ipairs({ member, aside }) do
-		local batch, envelope = in_flight(w.prefix, name)
-		if batch and string.sub(envelope, 11, 21) == string.sub(record, 1, 11) then
-			return true
-		end
-	end
-	return false
+	return job_flight(w.prefix, member, record) ~= nil
 end
 
 local function look_rec(w, member)

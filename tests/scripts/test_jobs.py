@@ -134,6 +134,60 @@ def test_a_job_that_kafka_refuses_is_buried_and_nowhere_else(shard, job):
     assert shard.keys() == {shard.name("dead"), shard.name("why")}
 
 
+def test_a_job_that_was_touched_in_flight_and_is_refused_waits_for_nothing(shard, job):
+    job.claim()
+    assert shard.call("touch", job.token)[0] == b"touched"
+    job.instance.settle(bury=[(b"s:a", job.token, "too large")])
+    assert shard.keys() == {shard.name("dead"), shard.name("why")}
+
+
+ENDS = {
+    "finished": lambda shard, job: shard.call("finish", job.token),
+    "cancelled": lambda shard, job: shard.call("cancel", "a"),
+    "replaced": lambda shard, job: shard.schedule("a", "+60000", "t", "", "new"),
+    "failed": lambda shard, job: shard.call("fail", job.token, "", "+60000"),
+}
+
+
+@pytest.mark.parametrize("end", list(ENDS))
+def test_what_has_ended_in_flight_is_not_buried(shard, job, end):
+    record = job.claim()
+    ENDS[end](shard, job)
+    job.instance.settle(bury=[(b"s:a", ce_id(b"s:a", record.birth), "too large")])
+    assert not shard.keys() & {shard.name("dead"), shard.name("why")}
+
+
+@pytest.mark.parametrize("end", list(ENDS))
+def test_what_has_ended_in_flight_is_not_parked(shard, job, end):
+    job.claim()
+    ENDS[end](shard, job)
+    job.instance.settle(groups=[(2, "t", shard.now() + 60000, ["s:a"])])
+    assert not shard.open()
+
+
+def two_lives_in_flight(shard, job):
+    """The record of the newer one; the older is in the first batch."""
+    job.claim()
+    shard.schedule("a", "+0", "t", "", "new", "ttr", TTR)
+    return job.claim()
+
+
+def test_the_walk_tells_two_lives_in_flight_apart(shard, job):
+    two_lives_in_flight(shard, job)
+    assert walk(shard, "rec", "1") == []
+    assert shard.due() == {}
+
+
+def test_of_two_lives_in_flight_the_newer_is_shown_and_cancelled(shard, job):
+    record = two_lives_in_flight(shard, job)
+    job.instance.settle(2, groups=[(3, "t", shard.now() + 60000, ["s:a"])])
+    answer = shard.call("show", "a")
+    shown = dict(zip(answer[::2], answer[1::2]))
+    assert (shown[b"state"], int(shown[b"birth"])) == (b"parked", record.birth)
+    assert shard.call("cancel", "a")[2] == b"parked"
+    assert list(shard.open()) == [b"0:1"]
+
+
 def walk(shard, part, repair="0"):
     return shard.call("walk", part, "0", "100", repair)[2:]
 

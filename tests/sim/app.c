@@ -106,13 +106,14 @@ static void act_schedule(struct app *a, size_t name)
 static void act_setex(struct app *a, size_t name)
 {
 	char key[16], ttl[32], db[16];
+	bool poison = !class_of(name)->may_drop && strikes(a->w, FAULT_POISON);
 	struct reply r;
 
 	name_of(name, key);
 	db_of(name, db);
 	snprintf(ttl, sizeof ttl, "%llu", 1 + (unsigned long long)below(a->w, APP, 3000));
-	if (run(a, "setex", 2, &r, key, ttl, payload(a), "db", db, NULL))
-		ledger_begin(a->w->ledger, name, text(&r, 0), number(&r, 1), text(&r, 2), false);
+	if (run(a, "setex", 2, &r, key, ttl, poison ? "poison" : payload(a), "db", db, NULL))
+		ledger_begin(a->w->ledger, name, text(&r, 0), number(&r, 1), text(&r, 2), poison);
 	reply_clear(&r);
 }
 

@@ -15,8 +15,23 @@
 
 #define SCRIPTS	64
 
+/* Lua's small pieces of memory, most of which live for one run. */
+#define PIECE	16
+#define PIECES	32		/* sizes, in steps of PIECE */
+#define BLOCK	(64 << 10)
+
+struct piece {
+	struct piece *next;
+};
+
+struct pool {
+	struct piece *unused[PIECES + 1];
+	struct piece *blocks;
+};
+
 struct host {
 	lua_State *lua;
+	struct pool pool;
 	struct store *store;
 	int database;
 	struct {
@@ -283,6 +298,56 @@ static int struct_unpack(lua_State *lua)
 	return pushed + 1;
 }
 
+/* Memory ---------------------------------------------------------------- */
+
+static void *piece_new(struct pool *p, size_t size)
+{
+	struct piece *piece = p->unused[size];
+
+	if (!piece) {
+		char *block = mem_alloc(1, BLOCK);
+
+		((struct piece *)block)->next = p->blocks;
+		p->blocks = (struct piece *)block;
+		for (size_t at = PIECE; at + size * PIECE <= BLOCK; at += size * PIECE) {
+			piece = (struct piece *)(block + at);
+			piece->next = p->unused[size];
+			p->unused[size] = piece;
+		}
+		piece = p->unused[size];
+	}
+	p->unused[size] = piece->next;
+	return piece;
+}
+
+static void piece_free(struct pool *p, void *old, size_t size)
+{
+	struct piece *piece = old;
+
+	piece->next = p->unused[size];
+	p->unused[size] = piece;
+}
+
+/* As Lua wants it; what is large goes the usual way. */
+static void *allocate(void *arg, void *old, size_t was, size_t n)
+{
+	struct pool *p = arg;
+	size_t from = (was + PIECE - 1) / PIECE, to = (n + PIECE - 1) / PIECE;
+	void *fresh = NULL;
+
+	if (from == to && old && n)
+		return from > PIECES ? mem_resize(old, n, 1) : old;
+	if (n)
+		fresh = to > PIECES ? mem_alloc(n, 1) : piece_new(p, to);
+	if (old && was && n)
+		memcpy(fresh, old, was < n ? was : n);
+	if (old && was && from > PIECES)
+		free(old);
+	else if (old && was)
+		piece_free(p, old, from);
+	return fresh;
+}
+
 /* The host ------------------------------------------------------------- */
 
 struct host *host_new(unsigned version, int database)
@@ -298,7 +363,8 @@ struct host *host_new(unsigned version, int database)
 	struct host *h = mem_alloc(1, sizeof *h);
 
 	h->database = database;
-	h->lua = luaL_newstate();
+	h->lua = lua_newstate(allocate, &h->pool);
+	lua_gc(h->lua, LUA_GCSETPAUSE, 400);
 	luaL_openlibs(h->lua);
 	luaL_register(h->lua, "redis", redis);
 	if (version) {
@@ -317,23 +383,51 @@ void host_free(struct host *h)
 	if (!h)
 		return;
 	lua_close(h->lua);
+	for (struct piece *block = h->pool.blocks, *next; block; block = next) {
+		next = block->next;
+		free(block);
+	}
 	free(h);
+}
+
+/*
+ * A function that runs the script, for which its own functions are made once
+ * and not in each run.  Redis does so for the scripts of applications alone;
+ * since none keeps anything from one run to the next (compare would see it),
+ * it is all the same.
+ */
+static bool load(struct host *h, const char *name)
+{
+	static const char mark[] = "\nreturn lapse_";
+	char *text = script_text(name, h->database), *end = NULL, *whole;
+	size_t size;
+	bool ok;
+
+	for (char *p = text; p && (p = strstr(p, mark)); p++)
+		end = p;
+	if (!end) {
+		free(text);
+		return false;
+	}
+	size = strlen(text) + 64;
+	whole = mem_alloc(1, size);
+	snprintf(whole, size, "%.*s\nreturn function() %s end", (int)(end - text), text, end + 1);
+	ok = !luaL_loadbuffer(h->lua, whole, strlen(whole), name) && !lua_pcall(h->lua, 0, 1, 0);
+	free(whole);
+	free(text);
+	return ok;
 }
 
 static int compile(struct host *h, const char *name)
 {
-	char *text;
 
 	for (size_t i = 0; i < h->nscripts; i++)
 		if (strcmp(h->scripts[i].name, name) == 0)
 			return h->scripts[i].ref;
-	text = script_text(name, h->database);
-	if (!text || h->nscripts == SCRIPTS ||
-	    luaL_loadbuffer(h->lua, text, strlen(text), name)) {
+	if (h->nscripts == SCRIPTS || !load(h, name)) {
 		fprintf(stderr, "host: script %s does not compile\n", name);
 		abort();
 	}
-	free(text);
 	snprintf(h->scripts[h->nscripts].name, sizeof h->scripts[0].name, "%s", name);
 	h->scripts[h->nscripts].ref = luaL_ref(h->lua, LUA_REGISTRYINDEX);
 	return h->scripts[h->nscripts++].ref;

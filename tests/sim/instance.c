@@ -248,21 +248,51 @@ void instance_publish(struct instance *i, struct bytes channel, struct bytes mes
 
 /* The turn of the loop -------------------------------------------------- */
 
+/* As src/daemon.c makes it; the topic for dead letters may refuse it, too. */
+static void produce_dead(struct instance *i, struct entry *e)
+{
+	static const struct event_conf conf = {
+		.source = { "sim", sizeof "sim" - 1 }, .shard = { PREFIX, sizeof PREFIX - 1 },
+	};
+	const struct dead_letter l = {
+		e->member, e->envelope, e->batch->trigger, bytes_str(e->reason),
+		topic_name(e->topic),
+	};
+	struct event_room room = { 0 };
+	struct message m;
+	struct produced p;
+
+	event_build_dead(&l, i->routes, &conf, &room, &m);
+	p = (struct produced){
+		.topic = m.topic, .id = m.id, .poison = strikes(i->w, FAULT_POISON),
+	};
+	for (size_t k = 0; k < m.nheaders; k++)
+		if (bytes_eq(m.headers[k].name, BYTES("ce_lapsereason")))
+			p.reason = m.headers[k].value;
+	kafka_fake_produce(i->w->kafka, i, e, &p);
+	event_room_clear(&room);
+}
+
 static void produce(struct instance *i, struct entry *e)
 {
 	struct event ev;
 	struct err err;
 	struct buf id = { 0 };
-	struct bytes topic;
+	struct produced p = { 0 };
 
+	if (e->death == DEATH_DYING) {
+		produce_dead(i, e);
+		return;
+	}
 	if (!event_read(&ev, i->routes, e->member, e->envelope, &err)) {
 		bridge_verdict(i->bridge, e, VERDICT_CULPRIT, err.text, clock_now());
 		return;
 	}
 	ce_id_write(&ev.member, ev.record.birth, ev.record.attempt, &id);
-	topic = ev.route ? ev.route->topic : ev.record.topic;
-	kafka_fake_produce(i->w->kafka, i, e, topic, buf_view(&id),
-			   bytes_eq(ev.record.payload, BYTES("poison")));
+	p.topic = ev.route ? ev.route->topic : ev.record.topic;
+	p.id = buf_view(&id);
+	p.poison = bytes_eq(ev.record.payload, BYTES("poison"));
+	kafka_fake_produce(i->w->kafka, i, e, &p);
 	buf_clear(&id);
 }
 
@@ -361,26 +391,28 @@ void instance_report(struct instance *i, unsigned life, struct entry *e, enum ve
 /* Life ------------------------------------------------------------------ */
 
 static bool add_route(struct routes *rs, const char *pattern, unsigned registers,
-		      enum route_inferred inferred, const char *topic)
+		      enum route_inferred inferred, const char *topic, bool dead)
 {
 	const struct bytes p = bytes_str(pattern);
 	const struct route route = {
 		.name = p, .patterns = &p, .npatterns = 1, .registers = registers,
 		.topic = bytes_str(topic), .copy = true, .inferred = inferred,
+		.dead_topic = dead ? BYTES("dead1") : bytes_none,
 	};
 	struct err err;
 
 	return routes_add(rs, &route, &err);
 }
 
-static struct routes *make_routes(void)
+static struct routes *make_routes(const struct world *w)
 {
 	struct routes *rs = routes_new(BYTES("lapse:{"));
+	bool dead = w->dead_topic;
 
-	if (!add_route(rs, "w*", ROUTE_APP, ROUTE_EMIT, "topic0") ||
-	    !add_route(rs, "x*", ROUTE_APP, ROUTE_EMIT, "topic1") ||
-	    !add_route(rs, "d*", ROUTE_APP, ROUTE_DROP, "topic1") ||
-	    !add_route(rs, "n*", ROUTE_NOTICE, ROUTE_EMIT, "topic2"))
+	if (!add_route(rs, "w*", ROUTE_APP, ROUTE_EMIT, "topic0", dead) ||
+	    !add_route(rs, "x*", ROUTE_APP, ROUTE_EMIT, "topic1", dead) ||
+	    !add_route(rs, "d*", ROUTE_APP, ROUTE_DROP, "topic1", false) ||
+	    !add_route(rs, "n*", ROUTE_NOTICE, ROUTE_EMIT, "topic2", false))
 		abort();
 	return rs;
 }
@@ -505,7 +537,7 @@ void instance_reload(struct instance *i)
 	choose_limits(i);
 	trace(i->w, "%u: reload, %zu events, %zu a claim", i->number, i->conf.max_events,
 	      i->conf.claim_limit);
-	i->routes = make_routes();
+	i->routes = make_routes(i->w);
 	instance_enter(i);
 	bridge_configure(i->bridge, &i->conf, i->routes);
 	routes_free(old);
@@ -521,12 +553,13 @@ struct instance *instance_new(struct world *w, unsigned number)
 	i->number = number;
 	i->role = roles[below(w, APP, number ? 4 : 1)];
 	i->skew = (usec_t)(1 + number) * 86400 * USEC_PER_SEC;
-	i->routes = make_routes();
+	i->routes = make_routes(w);
 	i->conf = (struct bridge_conf){
 		.listens = i->role != SWEEPER, .sweeps = i->role != BRIDGE,
 		.max_events = MAX_EVENTS, .max_bytes = MAX_BYTES, .claim_limit = CLAIM_LIMIT,
 		.lease = LEASE, .grace = 50 * USEC_PER_MSEC,
 		.sweep_interval = 5 * USEC_PER_SEC,
+		.dead_topic = w->dead_topic ? BYTES("dead3") : bytes_none,
 		.park_min = 500 * USEC_PER_MSEC, .park_max = 4 * USEC_PER_SEC,
 	};
 	begin(i);

@@ -6,7 +6,9 @@
  * Refused lots: everything that is in flight for a topic together with a
  * poisoned event is refused with it, as Kafka refuses batches whole.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/mem.h"
 #include "ledger.h"
@@ -18,7 +20,7 @@ struct kafka_fake {
 	struct world *w;
 	usec_t down_until;
 	usec_t missing_until;
-	size_t missing;		/* index of the topic that is not there */
+	size_t missing;		/* the last digit of those topics that are not there */
 	struct message_fake *flying;
 };
 
@@ -28,8 +30,8 @@ struct message_fake {
 	struct instance *i;
 	unsigned life;		/* of the instance when it was produced */
 	struct entry *e;
-	size_t topic;
-	struct bytes id;	/* owned */
+	char topic[16];
+	struct bytes id, reason;	/* owned */
 	bool poison, doomed;
 	bool landed;		/* its report may be on the way */
 	enum verdict verdict;
@@ -47,6 +49,7 @@ struct kafka_fake *kafka_fake_new(struct world *w)
 static void message_free(struct message_fake *m)
 {
 	free((char *)m->id.p);
+	free((char *)m->reason.p);
 	free(m);
 }
 
@@ -88,7 +91,9 @@ static void landed(struct message_fake *m, bool append, enum verdict v)
 {
 	struct world *w = m->k->w;
 
-	if (append)
+	if (append && m->reason.p)
+		ledger_told(w->ledger, m->id, m->reason);
+	else if (append)
 		ledger_arrived(w->ledger, m->id);
 	if (v == VERDICT_MAYBE)
 		ledger_reason(w->ledger, m->id, true);
@@ -100,8 +105,13 @@ static void landed(struct message_fake *m, bool append, enum verdict v)
 static void doom_neighbours(const struct message_fake *m)
 {
 	for (struct message_fake *o = m->k->flying; o; o = o->next)
-		if (o->topic == m->topic && o->i == m->i && !o->landed)
+		if (strcmp(o->topic, m->topic) == 0 && o->i == m->i && !o->landed)
 			o->doomed = true;
+}
+
+static bool is_missing(const struct message_fake *m)
+{
+	return (size_t)(m->topic[strlen(m->topic) - 1] - '0') == m->k->missing;
 }
 
 /* A crashed instance's messages may or may not have got there. */
@@ -114,7 +124,7 @@ static void arrive(struct world *w, void *arg)
 		landed(m, below(w, WIRE, 2) && !m->poison && !m->doomed, VERDICT_ACKED);
 		return;
 	}
-	if (w->now < k->missing_until && m->topic == k->missing) {
+	if (w->now < k->missing_until && is_missing(m)) {
 		landed(m, false, VERDICT_NO_TOPIC);
 	} else if (w->now < k->down_until) {
 		if (w->now - m->since > TIMEOUT)
@@ -135,15 +145,17 @@ static void arrive(struct world *w, void *arg)
 }
 
 void kafka_fake_produce(struct kafka_fake *k, struct instance *i, struct entry *e,
-			struct bytes topic, struct bytes id, bool poison)
+			const struct produced *p)
 {
 	struct message_fake *m = mem_alloc(1, sizeof *m);
 
 	*m = (struct message_fake){
 		.next = k->flying, .k = k, .i = i, .life = instance_life(i), .e = e,
-		.topic = (size_t)(topic.p[topic.n - 1] - '0') % TOPICS,
-		.id = bytes_of(mem_copy(id), id.n), .poison = poison, .since = k->w->now,
+			.id = bytes_of(mem_copy(p->id), p->id.n), .poison = p->poison,
+		.reason = p->reason.n ? bytes_of(mem_copy(p->reason), p->reason.n) : bytes_none,
+		.since = k->w->now,
 	};
+	snprintf(m->topic, sizeof m->topic, "%.*s", (int)p->topic.n, p->topic.p);
 	k->flying = m;
 	at(k->w, k->w->now + 200 + (usec_t)below(k->w, WIRE, 5000), arrive, m);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "joblog.h"
+#include "jobs.h"
 
 /* Without faults: hush, ranks and the way through. */
 #define LATE_MS		400
@@ -69,7 +71,7 @@ static void broken(struct ledger *l, const struct life *life, const char *what)
 
 size_t ledger_duplicates(const struct ledger *l)
 {
-	return l->duplicates;
+	return l->duplicates + joblog_duplicates(l->w->joblog);
 }
 
 int64_t ledger_latest_ms(const struct ledger *l)
@@ -142,6 +144,7 @@ static bool same_name(const struct life *a, const struct life *b)
 void ledger_failed_over(struct ledger *l, usec_t since)
 {
 	l->failovers++;
+	joblog_failed_over(l->w->joblog, since);
 	for (size_t i = 0; i < l->n; i++) {
 		struct life *life = l->lives[i];
 
@@ -201,7 +204,7 @@ struct life *ledger_dead_one(struct ledger *l, size_t from)
 	for (size_t i = 0; i < l->n; i++) {
 		struct life *life = l->lives[(from + i) % l->n];
 
-		if (life->poison && is_dead(l, life->id))
+		if (life->poison && !life->class->watched && is_dead(l, life->id))
 			return life;
 	}
 	return NULL;
@@ -249,6 +252,11 @@ static bool may_come_twice(const struct ledger *l)
 	return l->failovers || struck(l->w, FAULT_CLOCK);
 }
 
+static bool is_job(struct bytes id)
+{
+	return bytes_starts(id, BYTES("s:j"));
+}
+
 /* Only what nobody announced may be unknown. */
 static struct life *get(struct ledger *l, struct bytes id)
 {
@@ -273,19 +281,30 @@ static void arrived_unannounced(struct ledger *l, const struct life *life)
 
 void ledger_reason(struct ledger *l, struct bytes id, bool counted)
 {
-	struct life *life = get(l, id);
+	struct life *life;
 
 	l->uncounted += !counted;
+	trace(l->w, "reason for %.*s", (int)id.n, id.p);
+	if (is_job(id)) {
+		joblog_reason(l->w->joblog, id);
+		return;
+	}
+	life = get(l, id);
 	if (life)
 		life->reasons++;
 }
 
 void ledger_arrived(struct ledger *l, struct bytes id)
 {
-	struct life *life = get(l, id);
+	struct life *life;
 	int64_t late;
 
 	trace(l->w, "arrived %.*s", (int)id.n, id.p);
+	if (is_job(id)) {
+		jobs_arrived(l->w->jobs, id);
+		return;
+	}
+	life = get(l, id);
 	if (!life) {
 		complain(l->w, "%.*s arrived, and nobody knows it", (int)id.n, id.p);
 		return;
@@ -312,6 +331,45 @@ void ledger_arrived(struct ledger *l, struct bytes id)
 		broken(l, life, "arrived late, and there was no reason");
 }
 
+/* What can't be read has lost its token, and goes by its name. */
+static void told_by_name(struct ledger *l, struct bytes id)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < l->n; i++) {
+		size_t n = strcspn(l->lives[i]->id, "@") + 1;
+
+		if (l->lives[i]->corrupt && bytes_starts(id, bytes_of(l->lives[i]->id, n))) {
+			l->lives[i]->told++;
+			known = true;
+		}
+	}
+	if (!known && !l->failovers)
+		complain(l->w, "%.*s is told to be dead, and nobody knows it", (int)id.n, id.p);
+}
+
+void ledger_told(struct ledger *l, struct bytes id, struct bytes reason)
+{
+	struct life *life;
+
+	trace(l->w, "told dead %.*s: %.*s", (int)id.n, id.p, (int)reason.n, reason.p);
+	if (!reason.n)
+		complain(l->w, "%.*s is told to be dead without a reason", (int)id.n, id.p);
+	if (is_job(id)) {
+		joblog_told(l->w->joblog, id, reason);
+		return;
+	}
+	life = find(l, id);
+	if (!life || life->corrupt) {
+		told_by_name(l, id);
+		return;
+	}
+	if (!life->poison || !bytes_eq(reason, BYTES("refused")))
+		broken(l, life, "is told to be dead, and is not");
+	if (++life->told > 1 + life->reasons && !life->exempt && !life->undone)
+		broken(l, life, "is told to be dead once more without a reason");
+}
+
 /* The verdict --------------------------------------------------------------- */
 
 /*
@@ -336,12 +394,26 @@ static bool is_dead_by_name(struct ledger *l, const struct life *life)
 	return dead;
 }
 
-static void check_life(struct ledger *l, const struct life *life, uint64_t *may_miss)
+/* Of each dead letter its topic was told, unless it was counted as untold. */
+static void check_told(struct ledger *l, const struct life *life, uint64_t *untold)
+{
+	if (!l->w->dead_topic || life->told || life->exempt || l->failovers)
+		return;
+	if (*untold)
+		--*untold;
+	else
+		broken(l, life, "is dead, and nobody was told");
+}
+
+static void check_life(struct ledger *l, const struct life *life, uint64_t *may_miss,
+		       uint64_t *untold)
 {
 	bool dead = is_dead(l, life->id);
 
 	if (dead && !life->poison && !life->corrupt)
 		broken(l, life, "is dead for no fault of its own");
+	if (dead)
+		check_told(l, life, untold);
 	if (life->exempt || life->fate == ENDED || life->replayed)
 		return;
 	if (life->corrupt && !is_dead_by_name(l, life))
@@ -373,6 +445,7 @@ static void check_empty(struct ledger *l)
 	static const char *const keys[][2] = {
 		{ "ZCARD", PREFIX ":due" }, { "HLEN", PREFIX ":rec" },
 		{ "HLEN", PREFIX ":open" }, { "ZCARD", PREFIX ":seen" },
+		{ "ZCARD", PREFIX ":wait" },
 	};
 	struct buf dump = { 0 };
 
@@ -430,10 +503,12 @@ static void check_unannounced(struct ledger *l)
 /* Each adoption and each doubtful outcome is a reason for one more arrival. */
 static void check_duplicates(struct ledger *l, const struct counters *sum)
 {
-	if (!l->failovers && l->duplicates > sum->possible_duplicates + sum->adopted_entries +
+	size_t n = ledger_duplicates(l);
+
+	if (!l->failovers && n > sum->possible_duplicates + sum->adopted_entries +
 	    l->uncounted)
 		complain(l->w, "%zu duplicates, but %llu doubtful and %llu adopted",
-			 l->duplicates, (unsigned long long)sum->possible_duplicates,
+			 n, (unsigned long long)sum->possible_duplicates,
 			 (unsigned long long)sum->adopted_entries);
 }
 
@@ -443,13 +518,15 @@ void ledger_check(struct ledger *l)
 		"due", "rec", "open", "batches", "epoch", "dead", "why",
 	};
 	struct counters sum = { 0 };
-	uint64_t may_miss;
+	uint64_t may_miss, untold;
 
 	for (size_t i = 0; i < l->w->ninstances; i++)
 		instance_sum(l->w->instances[i], &sum);
 	may_miss = sum.inferred_dropped;
+	untold = sum.dead_untold;
 	for (size_t i = 0; i < l->n; i++)
-		check_life(l, l->lives[i], &may_miss);
+		check_life(l, l->lives[i], &may_miss, &untold);
+	joblog_check(l->w->joblog, &untold);
 	check_unannounced(l);
 	check_duplicates(l, &sum);
 	check_empty(l);

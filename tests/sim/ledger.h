@@ -10,6 +10,8 @@
  *	none arrives that was cancelled, replaced or persisted in time
  *	every arrival carries the id that the answer had told
  *	an answer "not found" means that it had arrived
+ *	a dead letter was told to the topic for them, if there is one, with its
+ *	reason, or counted as untold; nothing else is told there
  *	no second arrival of a life without a reason of its own
  *	of a key that nobody announced, no more arrives than has expired, and
  *	where nothing could be missed, no less
@@ -47,6 +49,7 @@ struct life {
 	bool undone;			/* a failover may have undone its claim */
 	bool hurried;			/* its key got an earlier end: Redis tells when it looks */
 	unsigned came, reasons;
+	unsigned told;			/* to a topic for dead letters */
 };
 
 struct ledger *ledger_new(struct world *w);
@@ -66,6 +69,8 @@ void ledger_touch(struct ledger *l, struct life *life);
 void ledger_arrived(struct ledger *l, struct bytes id);
 /* It may arrive once more; `counted` by the daemon. */
 void ledger_reason(struct ledger *l, struct bytes id, bool counted);
+/* A dead letter arrived in its topic. */
+void ledger_told(struct ledger *l, struct bytes id, struct bytes reason);
 void ledger_expired(struct ledger *l, struct bytes key);
 void ledger_failed_over(struct ledger *l, usec_t since);
 

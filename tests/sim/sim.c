@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "joblog.h"
 #include "ledger.h"
 #include "world.h"
 
@@ -28,6 +29,7 @@ struct totals {
 	uint64_t at, done;	/* the seed of now, and how many are over */
 	struct counters sum;
 	uint64_t duplicates, calm;
+	struct job_sums jobs;
 	uint64_t faults[FAULT_KINDS];	/* runs in which they happened */
 	int64_t latest;
 };
@@ -43,6 +45,7 @@ static bool run(const struct world_conf *conf, struct totals *t)
 		t->faults[i] += struck(w, i);
 	t->duplicates += ledger_duplicates(w->ledger);
 	t->calm += w->calm;
+	joblog_sum(w->joblog, &t->jobs);
 	if (ledger_latest_ms(w->ledger) > t->latest)
 		t->latest = ledger_latest_ms(w->ledger);
 	world_free(w);
@@ -138,8 +141,10 @@ static void failed(uint64_t seed, bool as_it_is)
 
 static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step)
 {
+	struct host *hosts[HOSTS] = { NULL };
+
 	for (uint64_t seed = first; seed < end; seed += step) {
-		struct world_conf c = { .seed = seed, .quiet = true };
+		struct world_conf c = { .seed = seed, .quiet = true, .hosts = hosts };
 
 		t->at = seed;
 		alarm(SEED_SECONDS);
@@ -148,6 +153,33 @@ static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step)
 		t->done++;
 	}
 	_exit(0);
+}
+
+static void job_sums_add(struct job_sums *all, const struct job_sums *s)
+{
+	all->lives += s->lives;
+	all->stale += s->stale;
+	all->deliveries += s->deliveries;
+	for (unsigned k = 0; k < JOB_ENDS; k++)
+		all->ends[k] += s->ends[k];
+}
+
+static void tell_jobs(const struct totals *t)
+{
+	static const char *const ends[JOB_ENDS] = {
+		[JOB_LIVES] = "undone by a failover", [JOB_DYING] = "undone as they died",
+		[JOB_FINISHED] = "finished", [JOB_CANCELLED] = "cancelled",
+		[JOB_REPLACED] = "replaced", [JOB_REPLAYED] = "dead and replayed",
+		[JOB_DROPPED] = "dead and dropped", [JOB_DEAD] = "dead",
+	};
+
+	printf("jobs: %llu lives, %llu deliveries, %llu stale tokens refused",
+	       (unsigned long long)t->jobs.lives, (unsigned long long)t->jobs.deliveries,
+	       (unsigned long long)t->jobs.stale);
+	for (unsigned k = 0; k < JOB_ENDS; k++)
+		printf(", %llu %s", (unsigned long long)t->jobs.ends[k], ends[k]);
+	printf("; %llu dead letters told, %llu untold\n", (unsigned long long)t->sum.dead_told,
+	       (unsigned long long)t->sum.dead_untold);
 }
 
 static void sum_up(const struct totals *t, size_t n)
@@ -161,6 +193,7 @@ static void sum_up(const struct totals *t, size_t n)
 #undef X
 		all.duplicates += t[i].duplicates;
 		all.calm += t[i].calm;
+		job_sums_add(&all.jobs, &t[i].jobs);
 		for (unsigned k = 0; k < FAULT_KINDS; k++)
 			all.faults[k] += t[i].faults[k];
 		all.latest = t[i].latest > all.latest ? t[i].latest : all.latest;
@@ -174,6 +207,7 @@ static void sum_up(const struct totals *t, size_t n)
 	       (unsigned long long)all.sum.adopted_entries, (unsigned long long)all.sum.fenced,
 	       (unsigned long long)all.sum.gone, (unsigned long long)all.sum.buried,
 	       (unsigned long long)all.calm, (long long)all.latest);
+	tell_jobs(&all);
 	for (unsigned k = 0; k < FAULT_KINDS; k++)
 		printf("%s%s %llu", k ? ", " : "runs with: ", fault_name(k),
 		       (unsigned long long)all.faults[k]);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "core/mem.h"
+#include "joblog.h"
+#include "jobs.h"
 #include "ledger.h"
 
 #define APP_MS		12000
@@ -191,6 +193,22 @@ static void application(struct world *w, void *arg)
 
 /* The world ------------------------------------------------------------------ */
 
+/* Its scripts are compiled once for many runs. */
+static struct host *choose_host(struct world *w)
+{
+	unsigned version = below(w, APP, 4) ? 0x070000 : 0;
+	struct host **kept = NULL;
+
+	if (w->conf.hosts)
+		kept = &w->conf.hosts[(w->database ? 2 : 0) + (version ? 1 : 0)];
+	if (kept && *kept)
+		return *kept;
+	w->host = host_new(version, (int)w->database);
+	if (kept)
+		*kept = w->host;
+	return w->host;
+}
+
 struct world *world_new(const struct world_conf *conf)
 {
 	struct world *w = mem_alloc(1, sizeof *w);
@@ -207,10 +225,12 @@ struct world *world_new(const struct world_conf *conf)
 	w->database = below(w, APP, 2) ? 2 : 0;
 	w->store = store_new(on_publish, w);
 	store_set_time(w->store, redis_us(w));
-	w->host = host_new(below(w, APP, 4) ? 0x070000 : 0, (int)w->database);
+	w->host = choose_host(w);
 	w->kafka = kafka_fake_new(w);
 	w->ledger = ledger_new(w);
 	w->app = app_new(w);
+	w->joblog = joblog_new(w);
+	w->dead_topic = below(w, JOB, 3);
 	w->holders = holders_new();
 	w->scripts = script_cache_new();
 	faults_choose(w);
@@ -219,6 +239,7 @@ struct world *world_new(const struct world_conf *conf)
 	for (unsigned i = 0; i < w->ninstances; i++)
 		w->instances[i] = instance_new(w, i);
 	at(w, 1000, application, NULL);
+	w->jobs = jobs_new(w);
 	at(w, 100 * USEC_PER_MSEC, active_expiry, NULL);
 	faults_start(w);
 	return w;
@@ -230,10 +251,13 @@ void world_free(struct world *w)
 		instance_free(w->instances[i]);
 	store_free(w->store);
 	store_free(w->snapshot);
-	host_free(w->host);
+	if (!w->conf.hosts)
+		host_free(w->host);
 	kafka_fake_free(w->kafka);
 	ledger_free(w->ledger);
 	app_free(w->app);
+	jobs_free(w->jobs);
+	joblog_free(w->joblog);
 	holders_free(w->holders);
 	holders_free(w->snapshot_holders);
 	script_cache_free(w->scripts);

@@ -30,6 +30,7 @@
 #define EPOCH		INT64_C(1800000000000000)	/* Redis' us at time 0 */
 #define PREFIX		"lapse:{0}"
 #define INSTANCES	4
+#define HOSTS		4
 #define TOPICS		4
 #define MAX_EVENTS	60	/* in flight in one instance */
 #define MAX_BYTES	(128 << 10)
@@ -71,7 +72,7 @@ enum fault {
 	FAULT_KINDS
 };
 
-enum stream { WIRE, FAULT, APP, STREAMS };
+enum stream { WIRE, FAULT, APP, JOB, STREAMS };
 
 struct world;
 struct instance;
@@ -85,6 +86,7 @@ struct world_conf {
 	unsigned without;	/* kinds of faults that do not happen, as bits */
 	unsigned app_ms;	/* how long the application acts; 0: as usual */
 	unsigned instances;	/* 0: by chance */
+	struct host **hosts;	/* HOSTS of them, made as needed, for many runs; or NULL */
 };
 
 struct world {
@@ -93,6 +95,7 @@ struct world {
 	usec_t now, app_end, faults_end;
 	bool calm;			/* no faults at all: it has to be on time */
 	bool broken;
+	bool dead_topic;		/* dead letters are told to a topic */
 	unsigned chances[FAULT_KINDS];	/* in a thousand */
 	unsigned struck;		/* kinds that did happen, as bits */
 	unsigned database;		/* of the keys below the prefix */
@@ -106,6 +109,8 @@ struct world {
 	struct kafka_fake *kafka;
 	struct ledger *ledger;
 	struct app *app;
+	struct jobs *jobs;
+	struct joblog *joblog;
 	struct holders *holders, *snapshot_holders;
 	struct script_cache *scripts;
 	struct instance *acting;	/* whose clock clock_now() tells */
@@ -179,10 +184,16 @@ void instance_mark(struct instance *i);		/* from here on it should idle */
 void instance_check_rest(struct instance *i);	/* it did */
 
 /* kafka_fake.c */
+struct produced {
+	struct bytes topic, id;		/* copied */
+	struct bytes reason;		/* copied; of a dead letter, else bytes_none */
+	bool poison;			/* it will be refused */
+};
+
 struct kafka_fake *kafka_fake_new(struct world *w);
 void kafka_fake_free(struct kafka_fake *k);
 void kafka_fake_produce(struct kafka_fake *k, struct instance *i, struct entry *e,
-			struct bytes topic, struct bytes id, bool poison);
+			const struct produced *p);
 void kafka_fake_down(struct kafka_fake *k, usec_t how_long);
 void kafka_fake_miss(struct kafka_fake *k, usec_t how_long);	/* a topic */
 
