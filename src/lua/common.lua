@@ -98,9 +98,9 @@ local function in_flight(prefix, member)
 end
 
 -- The same of many members at once: each that is there -> { batch, the envelope
--- up to the head of its record, the value in `open`, other = the same of another life of
--- that name, where there is one }; and the error to answer for the
--- others when there are more batches than can be looked into.
+-- up to the head of its record, the value in `open`, other = the same of another
+-- batch with that name, or nil }; and the error to answer for the others when
+-- there are more batches than can be looked into.
 local function in_flights(prefix, members)
 	local found, n = {}, #members
 	local open = n > 0 and redis.call('HGETALL', prefix .. ':open') or {}
@@ -108,9 +108,10 @@ local function in_flights(prefix, members)
 	for i = 1, math.min(#open, 2 * most), 2 do
 		local envelopes = redis.call('HMGET', prefix .. ':b:' .. open[i], unpack(members))
 		for j = 1, n do
-			if envelopes[j] then
+			local other = found[members[j]]
+			if envelopes[j] and not (other and other[1] == open[i]) then
 				found[members[j]] = { open[i], string.sub(envelopes[j], 1, 21), open[i + 1],
-					other = found[members[j]] }
+					other = other }
 			end
 		end
 	end

@@ -11,6 +11,7 @@
 #define HOLDERS	3
 #define OPEN	12	/* batches that are remembered */
 #define MEMBERS	10
+#define TOKENS	8	/* of jobs that are remembered */
 #define PREFIX	"lapse:{0}"
 
 struct holder {
@@ -23,6 +24,8 @@ struct open_batch {
 	unsigned holder;
 	uint64_t seq;
 	char members[MEMBERS][48];
+	uint64_t births[MEMBERS];
+	unsigned attempts[MEMBERS];
 	size_t n;
 };
 
@@ -33,6 +36,8 @@ struct player {
 	struct open_batch open[OPEN];
 	size_t nopen;
 	char dead[4][96];
+	char tokens[TOKENS][96];
+	size_t ntokens;
 	struct call_text call;
 	char room[CALL_ARGS][96];	/* of its arguments */
 };
@@ -72,6 +77,7 @@ void player_reset(struct player *p)
 		snprintf(p->holders[i].slot, sizeof p->holders[i].slot, "%zu", i);
 	p->nopen = 0;
 	memset(p->dead, 0, sizeof p->dead);
+	memset(p->tokens, 0, sizeof p->tokens);
 }
 
 int64_t player_pause(struct player *p)
@@ -159,9 +165,36 @@ static void arg_db(struct player *p)
 
 /* The application ---------------------------------------------------------- */
 
-static void play_schedule(struct player *p)
+static char *new_token(struct player *p)
 {
-	begin(p, "schedule", 1);
+	return p->tokens[p->ntokens++ % TOKENS];
+}
+
+static void remember_token(struct player *p, const struct reply *r)
+{
+	if (*text(r, 2) == 's')
+		snprintf(new_token(p), sizeof p->tokens[0], "%s", text(r, 2));
+}
+
+static void arg_terms(struct player *p)
+{
+	arg(p, "ttr");
+	if (below(p, 12))
+		arg(p, "%d", (int)(1 + below(p, 1500)));
+	else
+		ONE_OF(p, "0", "604800001", "x", "");
+	if (below(p, 2)) {
+		arg(p, "attempts");
+		ONE_OF(p, "1", "2", "3", "1", "2", "0", "1001");
+	}
+	if (below(p, 2)) {
+		arg(p, "backoff");
+		ONE_OF(p, "0:1:0", "100:2:400", "50:1.5:1000", "1:2", "9:1:8", "1:0.5:2");
+	}
+}
+
+static void args_event(struct player *p)
+{
 	arg_id(p);
 	arg_when(p);
 	ONE_OF(p, "t0", "t1", "t0", "t1", "bad topic", "");
@@ -171,11 +204,78 @@ static void play_schedule(struct player *p)
 		ONE_OF(p, "nx", "type", "content-type", "header.a", "header.ce_x", "what");
 		ONE_OF(p, "1", "text/plain", "");
 	}
+	if (below(p, 6) == 0) {
+		arg(p, "if_due_before");
+		arg_when(p);
+	}
+	if (below(p, 2))
+		arg_terms(p);
 	if (below(p, 8) == 0) {
 		ONE_OF(p, "header.b", "header.a", "type");
 		arg(p, "value");
 	}
+}
+
+static void play_schedule(struct player *p)
+{
+	begin(p, "schedule", 1);
+	args_event(p);
+	remember_token(p, go(p));
+}
+
+static void play_schedule_bulk(struct player *p)
+{
+	const struct reply *r;
+
+	begin(p, "schedule_bulk", 1);
+	for (uint64_t n = 1 + below(p, 2); n; n--) {
+		size_t before = p->call.argc;
+
+		arg(p, "n");
+		args_event(p);
+		snprintf(p->room[before], sizeof p->room[0], "%zu",
+			 p->call.argc - before - (below(p, 20) ? 1 : 2));
+		p->call.argv[before] = bytes_str(p->room[before]);
+	}
+	r = go(p);
+	for (size_t i = 0; r->kind == REPLY_ARRAY && i < r->n; i++)
+		remember_token(p, &r->items[i]);
+}
+
+static void play_cancel_bulk(struct player *p)
+{
+	begin(p, "cancel_bulk", 1);
+	for (uint64_t n = below(p, 4); n; n--)
+		arg_id(p);
 	go(p);
+}
+
+static void play_purge(struct player *p)
+{
+	begin(p, "purge", 1);
+	ONE_OF(p, "t0", "t1");
+	ONE_OF(p, "0", "b", "b", "b1:2", "x");
+	ONE_OF(p, "3", "1000", "0");
+	go(p);
+}
+
+/* A consumer's word on a job, of any attempt. */
+static void play_token(struct player *p)
+{
+	char *token = p->tokens[(p->ntokens + TOKENS - 1 - below(p, TOKENS / 2)) % TOKENS];
+	size_t n = strlen(token);
+	uint64_t what = below(p, 5);
+
+	begin(p, what < 2 ? "finish" : what < 3 ? "touch" : "fail", 1);
+	if (n && below(p, 12))
+		arg(p, "%.*s%d", (int)n - 1, token, (int)(token[n - 1] - '0' + below(p, 6) / 5));
+	else
+		ONE_OF(p, "", "s:e0", "s:e0@1", "s:e0@1.0", "k:0:w0@1.0", "s:%65@1.0", "s:e0@01.x");
+	if (what > 2)
+		ONE_OF(p, "", "no answer", "\xff\x01");
+	if (what >= 2 && below(p, 2))
+		ONE_OF(p, "+0", "+1", "+700", "+9999999999", "5", "");
+	remember_token(p, go(p));
 }
 
 static void play_one_id(struct player *p, const char *name, bool when)
@@ -338,6 +438,18 @@ static uint64_t arg_seq(struct player *p, struct holder *h)
 	return seq;
 }
 
+/* Birth and attempt in an envelope, 0 without any. */
+static void read_token(struct bytes envelope, uint64_t *birth, unsigned *attempt)
+{
+	const unsigned char *p = (const unsigned char *)envelope.p;
+
+	*birth = *attempt = 0;
+	for (size_t i = 11; i < 19 && envelope.n >= 21; i++)
+		*birth = *birth << 8 | p[i];
+	if (envelope.n >= 21)
+		*attempt = (unsigned)p[19] << 8 | p[20];
+}
+
 static void remember(struct player *p, const struct holder *h, uint64_t seq,
 		     const struct reply *r)
 {
@@ -349,8 +461,14 @@ static void remember(struct player *p, const struct holder *h, uint64_t seq,
 	b->holder = (unsigned)(h - p->holders);
 	b->seq = seq;
 	b->n = 0;
-	for (size_t i = 7; i + 1 < r->n && b->n < MEMBERS; i += 2)
-		snprintf(b->members[b->n++], sizeof b->members[0], "%s", text(r, i));
+	for (size_t i = 7; i + 1 < r->n && b->n < MEMBERS; i += 2) {
+		snprintf(b->members[b->n], sizeof b->members[0], "%s", text(r, i));
+		read_token(r->items[i + 1].str, &b->births[b->n], &b->attempts[b->n]);
+		if (*text(r, i) == 's')
+			snprintf(new_token(p), sizeof p->tokens[0], "%s@%llu.%u", text(r, i),
+				 (unsigned long long)b->births[b->n], b->attempts[b->n]);
+		b->n++;
+	}
 }
 
 static void play_claim(struct player *p)
@@ -411,6 +529,20 @@ static void arg_burials(struct player *p, const struct open_batch *b, size_t n)
 	arg(p, "%d", (int)(below(p, 3) ? 0 : 1 + below(p, 2)));
 }
 
+/* Jobs or not; where those behind them begin. */
+static size_t arg_delivered(struct player *p, const struct open_batch *b, size_t from)
+{
+	size_t n = below(p, b->n - from + 1);
+
+	arg(p, "%zu", n);
+	for (size_t i = from; i < from + n; i++) {
+		arg(p, "%s", b->members[i]);
+		arg(p, "%llu", (unsigned long long)b->births[i]);
+		arg(p, "%u", b->attempts[i]);
+	}
+	return from + n;
+}
+
 static void play_settle(struct player *p)
 {
 	struct open_batch *b = some_batch(p);
@@ -423,7 +555,7 @@ static void play_settle(struct player *p)
 	arg(p, "%s", h->nonce);
 	arg(p, "%llu", (unsigned long long)b->seq);
 	arg_burials(p, b, bury);
-	arg(p, "0");
+	at = arg_delivered(p, b, at);
 	while (at < b->n && below(p, 2)) {
 		size_t n = 1 + below(p, b->n - at);
 
@@ -440,6 +572,8 @@ static void play_settle(struct player *p)
 
 static void play_forget(struct player *p)
 {
+	const struct open_batch *b = some_batch(p);
+
 	fenced(p, "forget");
 	for (uint64_t i = below(p, 3); i; i--) {
 		if (below(p, 2))
@@ -450,13 +584,19 @@ static void play_forget(struct player *p)
 		arg(p, "%lld", (long long)sides_ms(p->sides) - (long long)below(p, 5));
 		ONE_OF(p, "-", "0");
 	}
+	for (size_t i = 0; i < b->n; i++) {
+		arg(p, "%s", b->members[i]);
+		arg(p, "%llu", (unsigned long long)b->births[i]);
+		arg(p, "%lld", (long long)sides_ms(p->sides));
+		arg(p, "%u", b->attempts[i]);
+	}
 	go(p);
 }
 
 static void play_walk(struct player *p)
 {
 	begin(p, "walk", 1);
-	ONE_OF(p, "due", "rec", "open", "dead", "why", "seen", "slots");
+	ONE_OF(p, "due", "rec", "wait", "open", "dead", "why", "seen", "slots");
 	arg(p, "0");
 	arg(p, "100");
 	ONE_OF(p, "0", "1");
@@ -479,13 +619,29 @@ static void play_break(struct player *p)
 	go(p);
 }
 
+static void play_job(struct player *p)
+{
+	uint64_t what = below(p, 20);
+
+	if (what < 13)
+		play_token(p);
+	else if (what < 16)
+		play_schedule_bulk(p);
+	else if (what < 18)
+		play_cancel_bulk(p);
+	else
+		play_purge(p);
+}
+
 void player_act(struct player *p)
 {
-	uint64_t what = below(p, 100);
+	uint64_t what = below(p, 125);
 
 	if (below(p, 40) == 0)
 		sides_oom(p->sides, below(p, 3) == 0);
-	if (what < 18)
+	if (what >= 100)
+		play_job(p);
+	else if (what < 18)
 		play_schedule(p);
 	else if (what < 34)
 		play_setex(p);
