@@ -552,7 +552,7 @@ static void check_obituary(struct joblog *l, const struct job_life *life, unsign
 	if (!obituary_unpack(text, &o, NULL) || !envelope_unpack(o.envelope, &env, NULL) ||
 	    !record_unpack(env.record, &r, NULL))
 		broken(l, life, attempt, "is dead, and its obituary can't be read");
-	else if (r.attempt != attempt || r.job.spent != !life->poison || !history_fits(life, &r))
+	else if (r.attempt != attempt || (!r.job.spent && !life->poison) || !history_fits(life, &r))
 		broken(l, life, attempt, "is dead with another history than it had");
 	else if (!reason_fits(life, attempt, o.reason))
 		broken(l, life, attempt, "is dead for a wrong reason");

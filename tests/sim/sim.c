@@ -3,9 +3,10 @@
 /*
  * sim - many runs of the world, one for each seed.
  *
- *	sim [--seeds N] [--first N] [--jobs N] [--no-shrink]
+ *	sim [--seeds N] [--first N] [--jobs N] [--no-shrink] [--go-on]
  *						N runs; the first failing seed
- *						ends it, made as small as it gets
+ *						ends it, made as small as it gets;
+ *						or all of them are told
  *	sim --seed N [--trace] [--without KIND,...] [--app-ms N] [--instances N]
  *						one run, told as it happens
  */
@@ -23,10 +24,12 @@
 #include "world.h"
 
 #define JOBS		16
+#define BAD		100	/* failed seeds that a process remembers */
 #define SEED_SECONDS	120	/* a run that takes longer hangs */
 
 struct totals {
 	uint64_t at, done;	/* the seed of now, and how many are over */
+	uint64_t bad[BAD], nbad;	/* seeds that failed */
 	struct counters sum;
 	uint64_t duplicates, calm;
 	struct job_sums jobs;
@@ -139,7 +142,15 @@ static void failed(uint64_t seed, bool as_it_is)
 
 /* Many ------------------------------------------------------------------- */
 
-static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step)
+struct options {
+	uint64_t first, n;
+	unsigned jobs;
+	bool one, as_it_is;	/* a failure is not made smaller */
+	bool go_on;		/* after one, too */
+	struct world_conf conf;
+};
+
+static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step, bool go_on)
 {
 	struct host *hosts[HOSTS] = { NULL };
 
@@ -148,9 +159,12 @@ static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step)
 
 		t->at = seed;
 		alarm(SEED_SECONDS);
-		if (!run(&c, t))
+		if (run(&c, t))
+			t->done++;
+		else if (!go_on)
 			_exit(1);
-		t->done++;
+		else if (t->nbad < BAD)
+			t->bad[t->nbad++] = seed;
 	}
 	_exit(0);
 }
@@ -214,9 +228,22 @@ static void sum_up(const struct totals *t, size_t n)
 	putchar('\n');
 }
 
-/* The first process that ends badly ends all. */
-static int many(uint64_t first, uint64_t n, unsigned jobs, bool as_it_is)
+static size_t tell_failed(const struct totals *t, size_t n)
 {
+	size_t bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (uint64_t k = 0; k < t[i].nbad; k++)
+			printf("%s%llu", bad++ ? " " : "failed: ", (unsigned long long)t[i].bad[k]);
+	if (bad)
+		putchar('\n');
+	return bad;
+}
+
+/* The first process that ends badly ends all. */
+static int many(const struct options *o)
+{
+	unsigned jobs = o->jobs;
 	struct totals *t = mmap(NULL, jobs * sizeof *t, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pids[JOBS];
@@ -226,7 +253,7 @@ static int many(uint64_t first, uint64_t n, unsigned jobs, bool as_it_is)
 	for (unsigned j = 0; ok && j < jobs; j++) {
 		pids[j] = fork();
 		if (pids[j] == 0)
-			work(&t[j], first + j, first + n, jobs);
+			work(&t[j], o->first + j, o->first + o->n, jobs, o->go_on);
 	}
 	for (unsigned left = jobs; ok && left; left--) {
 		int status;
@@ -243,11 +270,11 @@ static int many(uint64_t first, uint64_t n, unsigned jobs, bool as_it_is)
 	while (wait(NULL) > 0)
 		;
 	if (!ok) {
-		failed(bad, as_it_is);
+		failed(bad, o->as_it_is);
 		return 1;
 	}
 	sum_up(t, jobs);
-	return 0;
+	return tell_failed(t, jobs) ? 1 : 0;
 }
 
 /* Options ---------------------------------------------------------------- */
@@ -267,13 +294,6 @@ static unsigned kinds_of(const char *list)
 	return kinds;
 }
 
-struct options {
-	uint64_t first, n;
-	unsigned jobs;
-	bool one, as_it_is;	/* a failure is not made smaller */
-	struct world_conf conf;
-};
-
 static bool parse(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
@@ -283,6 +303,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		{ "seed", required_argument, NULL, 's' },
 		{ "trace", no_argument, NULL, 't' },
 		{ "no-shrink", no_argument, NULL, 'x' },
+		{ "go-on", no_argument, NULL, 'g' },
 		{ "without", required_argument, NULL, 'w' },
 		{ "app-ms", required_argument, NULL, 'a' },
 		{ "instances", required_argument, NULL, 'i' },
@@ -300,6 +321,7 @@ static bool parse(int argc, char **argv, struct options *o)
 		case 's': o->conf.seed = number; o->one = true; break;
 		case 't': o->conf.trace = true; break;
 		case 'x': o->as_it_is = true; break;
+		case 'g': o->go_on = true; break;
 		case 'w': o->conf.without = kinds_of(optarg); break;
 		case 'a': o->conf.app_ms = (unsigned)number; break;
 		case 'i': o->conf.instances = (unsigned)number; break;
@@ -316,13 +338,13 @@ int main(int argc, char **argv)
 	struct totals t = { 0 };
 
 	if (!parse(argc, argv, &o)) {
-		fputs("usage: sim [--seeds N] [--first N] [--jobs N] [--no-shrink]\n"
+		fputs("usage: sim [--seeds N] [--first N] [--jobs N] [--no-shrink] [--go-on]\n"
 		      "       sim --seed N [--trace] [--without KIND,...] [--app-ms N] "
 		      "[--instances N]\n", stderr);
 		return 2;
 	}
 	if (!o.one)
-		return many(o.first, o.n, o.jobs, o.as_it_is);
+		return many(&o);
 	alarm(SEED_SECONDS);
 	if (!run(&o.conf, &t))
 		return 1;
