@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from limits import scaled, until
+from limits import until
 from load import Load
-from place import some
+from place import Pulse, some
 from world import PREFIX
 
 # The worker's silence is noticed by the age of its oldest call (3 s, looked at
@@ -85,6 +85,12 @@ def test_lost_leave(place, end):
 
 # -- the wire as a whole
 
+@pytest.fixture
+def pulse():
+    with Pulse() as p:
+        yield p
+
+
 def reset(link):
     link.cut()
 
@@ -131,7 +137,7 @@ def test_start(place, wire):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_work(place, wire):
+def test_work(place, pulse, wire):
     """Under load; noticed and mended in time."""
     lapsed = place.lapsed()
     with Load(place) as load:
@@ -141,14 +147,14 @@ def test_work(place, wire):
         WIRES[wire](place.link)
         if wire in DEAD:
             lost = lapsed.wait("redis.lost", connection="connection")
-            assert now_of(lost) - began < scaled(NOTICED + SLACK)
+            assert now_of(lost) - began < pulse.limit(NOTICED + SLACK)
             heard = lapsed.wait("redis.lost", connection="subscription")
-            assert now_of(heard) - began < scaled(NOTICED + SLACK)
+            assert now_of(heard) - began < pulse.limit(NOTICED + SLACK)
             healed = time.time()
             place.link.heal()
             up = lapsed.wait("redis.connected"), lapsed.wait("redis.subscribed")
             for line in up:
-                assert now_of(line) - healed < scaled(1 + SLACK)
+                assert now_of(line) - healed < pulse.limit(1 + SLACK)
         seen = place.link.passed["claim.reply"]
         until(lambda: place.link.passed["claim.reply"] >= seen + 3, "some claims")
         place.link.heal()
@@ -159,7 +165,7 @@ def test_work(place, wire):
 
 
 @pytest.mark.parametrize("wire", ["blackhole", "half_open"])
-def test_idle(place, wire):
+def test_idle(place, pulse, wire):
     """Nobody asks anything, and yet it is noticed."""
     lapsed = place.lapsed(lapsed={"lease": "10s"})
     lapsed.wait("gap.closed")
@@ -168,13 +174,13 @@ def test_idle(place, wire):
     WIRES[wire](place.link)
     for connection in ("connection", "subscription"):
         lost = lapsed.wait("redis.lost", connection=connection)
-        assert now_of(lost) - began < scaled(NOTICED + SLACK)
+        assert now_of(lost) - began < pulse.limit(NOTICED + SLACK)
     place.link.heal()
     place.settle([place.schedule("job")])
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_stop(place, wire):
+def test_stop(place, pulse, wire):
     """Just before it is told to end: within its limit, and nothing is lost."""
     lapsed = place.lapsed(lapsed={"stop_timeout": "1s"})
     with Load(place) as load:
@@ -183,7 +189,7 @@ def test_stop(place, wire):
         began = time.monotonic()
         lapsed.term()
         assert lapsed.ended() == 0
-        assert time.monotonic() - began < scaled(1 + 2 + SLACK)
+        assert time.monotonic() - began < pulse.limit(1 + 2 + SLACK)
         place.link.heal()
         lapsed.start()
     place.judge(load)
