@@ -16,8 +16,9 @@ def watching(world, request):
     """A world in which so many instances watch; a call starts them."""
     world.use_redis(config={"notify-keyspace-events": FLAGS})
 
-    def start(redis=None, **options):
-        running = [world.lapsed(redis=redis, routes={"orders": {**ROUTE, **options}})
+    def start(redis=None, lapsed=None, **options):
+        lapsed = lapsed or {}
+        running = [world.lapsed(redis=redis, lapsed=dict(lapsed), routes={"orders": {**ROUTE, **options}})
                    for _ in range(request.param)]
         for instance in running:
             instance.wait("redis.subscribed")
@@ -157,12 +158,36 @@ def test_expired_and_set_again_at_once(watching):
         (b"order:%d" % i, value): 1 for i in range(20) for value in (b"one", b"two")}
 
 
+def published(world, *commands):
+    """The events that this server tells of, of some commands."""
+    with world.client.pubsub(ignore_subscribe_messages=True) as heard:
+        heard.psubscribe("__keyevent@0__:*")
+        heard.get_message(timeout=5)
+        for command in commands:
+            world.client.execute_command(*command)
+        world.client.publish("__keyevent@0__:end", "")
+        told = []
+        while not told or told[-1] != "end":
+            message = heard.get_message(timeout=5)
+            if message:
+                told.append(message["channel"].decode().rsplit(":")[-1])
+        return told
+
+
+def expires_at_zero(world):
+    """Redis says that such a key was deleted, Valkey from 8.1 on that it expired."""
+    return "expired" in published(world, ("SET", "elsewhere", "v"), ("EXPIRE", "elsewhere", 0))
+
+
 def test_expire_in_the_past(watching):
+    """Fact 2: as Redis tells."""
+    told = expires_at_zero(watching)
     watching.watch()
     set_and_registered(watching, px=60000)
     watching.client.expire("order:1", 0)
     unregistered(watching)
-    settled(watching, 0)
+    records = settled(watching, 1 if told else 0)
+    assert [r.headers["ce_lapsecertainty"] for r in records] == [b"heard"] * len(records)
 
 
 def evict(world):
@@ -457,3 +482,61 @@ def test_names_that_no_route_can_take(watching):
     set_and_registered(watching, px=600)
     (record,) = settled(watching, 1)
     assert record.key == b"order:1"
+
+
+def test_copied(watching):
+    watching.watch()
+    set_and_registered(watching, px=900)
+    watching.client.copy("order:1", "order:2")
+    records = settled(watching, 2)
+    assert {(r.key, r.value) for r in records} == {(b"order:1", b"v"), (b"order:2", b"v")}
+    assert records[0].due == records[1].due
+
+
+def test_moved_to_another_database(watching):
+    watching.watch(redis={"databases": "0,3"}, key="{db}")
+    set_and_registered(watching, px=900)
+    watching.client.move("order:1", 3)
+    (record,) = settled(watching, 1)
+    assert (record.key, record.value) == (b"3", b"v")
+
+
+def test_restored(watching):
+    watching.watch()
+    watching.client.set("elsewhere", "v")
+    watching.client.restore("order:1", 500, watching.client.dump("elsewhere"))
+    (record,) = settled(watching, 1)
+    assert (record.key, record.value) == (b"order:1", b"v")
+
+
+def test_databases_are_swapped(watching):
+    """Nobody tells of it: what was registered is gone, and a scan finds where it is now."""
+    watching.watch(redis={"databases": "3,4"}, lapsed={"rescan": "300ms"}, key="{db}",
+                   register="events,scan")
+    watching.redis.client(db=3).set("order:1", "v", px=3000)
+    until(lambda: due(watching) == [b"k:3:order:1"], "it to be registered")
+    watching.client.swapdb(3, 4)
+    until(lambda: set(due(watching)) == {b"k:3:order:1", b"k:4:order:1"}, "it to be found")
+    records = settled(watching, 2)
+    assert {(r.key, r.headers["ce_lapsecertainty"] == b"inferred") for r in records} == {
+        (b"3", True), (b"4", False)}
+
+
+@pytest.mark.parametrize("certainty", ["heard", "found", "inferred"])
+def test_each_certainty_on_purpose(watching, certainty):
+    """In the header, in the statistics of the log, and in those that all share."""
+    running = watching.watch()
+    if certainty == "heard":        # gone before it is registered
+        watching.client.set("order:1", "v", px=1)
+    elif certainty == "found":      # Redis does not expire it by itself
+        watching.client.execute_command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        set_and_registered(watching, px=500)
+    else:                           # its deletion is not published
+        set_and_registered(watching, px=900)
+        watching.client.config_set("notify-keyspace-events", "Ex")
+        watching.client.delete("order:1")
+    (record,) = settled(watching, 1)
+    assert record.headers["ce_lapsecertainty"].decode() == certainty
+    for which in "heard", "found", "inferred":
+        assert sum(i.stats()[f"expired_{which}"] for i in running) == (which == certainty)
+    until(lambda: watching.client.hget("lapse:{0}:sure", certainty) == b"1", "it to be shared")
