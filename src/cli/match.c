@@ -12,11 +12,32 @@ struct match {
 	struct bytes key;
 	unsigned db;
 	struct event event;
+	struct route route;	/* as it is shown */
+	enum route_mode mode;
 	struct event_room room;
 	struct message message;
 };
 
 enum found { FOUND_NOTHING, FOUND_NO_TOPIC, FOUND_ALL };
+
+/* In structured mode the attributes stand inside of the value. */
+static void show_attributes(struct match *m)
+{
+	m->route = *m->event.route;
+	if (m->route.mode == ROUTE_STRUCTURED)
+		m->route.mode = ROUTE_BINARY;
+	m->mode = m->event.route->mode;
+	m->event.route = &m->route;
+}
+
+static const char *mode_name(enum route_mode mode)
+{
+	static const char *const names[] = {
+		[ROUTE_BINARY] = "binary", [ROUTE_STRUCTURED] = "structured", [ROUTE_RAW] = "raw",
+	};
+
+	return names[mode];
+}
 
 /* What an expiry now would be made of, or in `err` why it would wait. */
 static enum found find(struct match *m, struct buf *room, struct err *err)
@@ -39,9 +60,11 @@ static enum found find(struct match *m, struct buf *room, struct err *err)
 	at = room->n;
 	envelope_pack(&envelope, room);
 	if (event_read(&m->event, m->cli->conf->routes, bytes_of(room->p, at),
-		       bytes_skip(buf_view(room), at), err))
+		       bytes_skip(buf_view(room), at), err)) {
+		show_attributes(m);
 		found = event_build(&m->event, &conf, TRIGGER_TIMER, &m->room, &m->message, err) ?
 			FOUND_ALL : FOUND_NO_TOPIC;
+	}
 	buf_clear(&packed);
 	return found;
 }
@@ -72,6 +95,8 @@ static void tell(const struct match *m)
 	putchar('\n');
 	out_label("value");
 	puts(m->event.route->copy ? "a copy" : "none");
+	out_label("mode");
+	puts(mode_name(m->mode));
 	for (size_t i = 0; i < m->message.nheaders; i++) {
 		if (!lasts(m->message.headers[i].name))
 			continue;
@@ -100,6 +125,7 @@ static void tell_json(const struct match *m, enum found found, const struct err 
 		out_json_bytes(&j, "kafka_key", m->message.key);
 		json_key(&j, "copy");
 		json_bool(&j, m->event.route->copy);
+		out_json_bytes(&j, "mode", bytes_str(mode_name(m->mode)));
 	}
 	for (size_t i = 0; found == FOUND_ALL && i < m->message.nheaders; i++)
 		if (lasts(m->message.headers[i].name))
@@ -123,7 +149,9 @@ static bool match_one(struct match *m, struct buf *room)
 	} else if (found == FOUND_NO_TOPIC) {
 		tell_route(m);
 		out_label("topic");
-		printf("none: %s; its events would wait in Redis\n", err.text);
+		fputs("none: ", stdout);
+		out_text(stdout, bytes_str(err.text), SIZE_MAX);
+		puts("; its events would wait in Redis");
 	} else {
 		out_name(stdout, m->key);
 		printf(": no route\n");

@@ -33,12 +33,16 @@ local function look(rows, member)
 	if not db or redis.pcall('SELECT', db).err then
 		return
 	end
+	local there = redis.pcall('EXISTS', key)
+	if there ~= 0 and there ~= 1 then
+		return
+	end
 	if not rows[db] then
 		rows[db] = { looked = 0, gone = 0 }
 		rows[#rows + 1] = db
 	end
 	rows[db].looked = rows[db].looked + 1
-	rows[db].gone = rows[db].gone + 1 - redis.call('EXISTS', key)
+	rows[db].gone = rows[db].gone + 1 - there
 end
 
 local function lapse_glance(keys, argv)

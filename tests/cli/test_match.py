@@ -39,7 +39,7 @@ def test_which_route_and_what_record(conf):
         assert word in out
     found = lapse.json("-c", conf, "match", "order:pay:test:1")
     assert found == {"key": "order:pay:test:1", "db": 0, "route": "rest", "topic": "rest",
-                     "kafka_key": "order:pay:test:1", "copy": False,
+                     "kafka_key": "order:pay:test:1", "copy": False, "mode": "binary",
                      "ce_type": "com.example.order", "ce_subject": "order:pay:test:1",
                      "content-type": "text/plain"}
 
@@ -72,6 +72,16 @@ def test_templates(tmp_path):
         assert result.code == 3 and why.encode() in result.out, result.what
         result = lapse.run("-c", conf, "match", "--json", key)
         assert json.loads(result.out) == {"key": key, "db": 0, "route": "per-kind", "error": why}
+
+
+@pytest.mark.parametrize("mode, shown", [
+    ("structured", {"ce_type", "ce_subject", "content-type"}), ("raw", {"content-type"})])
+def test_other_modes(conf, mode, shown):
+    conf.write_text(f"[route r]\npattern = *\ntopic = t\nmode = {mode}\ntype = own\n")
+    found = Lapse("redis://localhost:1").json("-c", conf, "match", "k")
+    assert found["mode"] == mode
+    assert {name for name in found if name in (
+        "ce_type", "ce_subject", "content-type")} == shown
 
 
 def test_a_key_that_no_route_takes(conf):
