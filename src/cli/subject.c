@@ -37,14 +37,15 @@ redisReply *subject_call(struct cli *cli, const char *script, const struct subje
 }
 
 /* Deleting a watched key deletes it whatever becomes of its expiry. */
-static const char *const refusals[2][4] = {
+static const char *const refusals[2][5] = {
 	{ "not found", "already on its way to Kafka",
 	  "a job that was delivered: lapse touch and lapse fail are for that",
-	  "dead; lapse show tells why, and lapse dead drop throws it away" },
+	  "dead; lapse show tells why, and lapse dead drop throws it away",
+	  "a job without attempts left, which is about to die" },
 	{ "deleted; no expiry of it had been announced",
-	  "deleted; its expiry is already on its way to Kafka", "", "" },
+	  "deleted; its expiry is already on its way to Kafka", "", "", "" },
 };
-static const char *const found[] = { "not-found", "in-flight", "waiting", "dead" };
+static const char *const found[] = { "not-found", "in-flight", "waiting", "dead", "dying" };
 
 enum status subject_change(struct cli *cli, const char *script, const char *wanted,
 			   const struct subject *s, const struct call *args,

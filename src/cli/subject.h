@@ -39,7 +39,7 @@ struct change {
 
 /*
  * Runs a script that answers `wanted`, due and perhaps a state; or in-flight,
- * waiting, dead or not-found, which are told here, and are no STATUS_DONE.
+ * waiting, dying, dead or not-found, which are told here, and are no STATUS_DONE.
  */
 enum status subject_change(struct cli *cli, const char *script, const char *wanted,
 			   const struct subject *s, const struct call *args,

@@ -106,7 +106,8 @@ local function job_find(prefix, member)
 end
 
 -- The one place where a job moves, but for the claim and the settle, which
--- move many at once.  `at`: its due time or deadline, ms; `record`: a new one.
+-- move many at once, and for what a pending event meets, be it a job or not: it is
+-- cancelled, gets another due time, or a new life takes its place.  `at`: its due time or deadline, ms; `record`: a new one.
 -- Adds first and removes last, so that it never is nowhere.
 local function job_move(job, to, at, record)
 	if not JOB_MOVES[job.state][to] then

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- uses: common app
+-- uses: common record app terms job
 --
 -- reschedule - give a pending event another due time; it stays the same life.
 --
 -- KEYS: prefix.  ARGV: id, time.
 -- Answer: `rescheduled`, due ms; or `in-flight`; or `waiting`, of a job that was
--- delivered (touch and fail are for that); or `not-found`.
+-- delivered (touch and fail are for that), or `dying`, of one without attempts
+-- left; or `not-found`.
 local function lapse_reschedule(keys, argv)
 	local wrong = bad_plain_call(keys, argv, 2)
 	if wrong then
@@ -21,9 +22,15 @@ local function lapse_reschedule(keys, argv)
 	if not due then
 		return bad(text)
 	end
-	if not redis.call('ZSCORE', prefix .. ':due', member) then
+	local at = redis.call('ZSCORE', prefix .. ':due', member)
+	if not at then
 		return redis.call('ZSCORE', prefix .. ':wait', member) and { 'waiting' }
 			or not_pending(prefix, member)
+	end
+	-- What is dying is always due.
+	local job = tonumber(at) * 1000 <= us and job_find(prefix, member)
+	if job and job.state == 'dying' then
+		return { 'dying' }
 	end
 	wake(prefix, text, now)
 	redis.call('ZADD', prefix .. ':due', 'XX', text, member)

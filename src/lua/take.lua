@@ -38,22 +38,21 @@ local function job_unpark(job, found)
 end
 
 -- The answer for what is pending or waiting; nil, and the job if it is one, for
--- what may be in flight or dead.
-local function take_standing(prefix, member)
+-- what may be in flight or dead.  A record is read only when it matters: it may
+-- be large, and what is dying is always due.
+local function take_standing(prefix, member, ms)
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
-	if due then
-		local record = redis.call('HGET', prefix .. ':rec', member) or ''
+	local job = not (due and tonumber(due) > ms) and job_find(prefix, member)
+	if job and job.state ~= 'in-flight' then
+		local was = job.state
+		job_move(job, 'gone')
+		return { 'cancelled', int(job.at), was }
+	elseif due then
 		redis.call('ZREM', prefix .. ':due', member)
 		redis.call('HDEL', prefix .. ':rec', member)
-		return { 'cancelled', int(due), is_job(record) and is_spent(record) and 'dying'
-			or 'scheduled' }
+		return { 'cancelled', int(due), 'scheduled' }
 	end
-	local job = job_find(prefix, member)
-	if not job or job.state ~= 'waiting' then
-		return nil, job
-	end
-	job_move(job, 'gone')
-	return { 'cancelled', int(job.at), 'waiting' }
+	return nil, job or nil
 end
 
 -- The latest dead letter of each of `members`, among the latest ones: member ->
@@ -104,12 +103,13 @@ end
 -- The answers of cancel for the ids.
 local function take_back(prefix, ids)
 	local answers, later, members = {}, {}, {}
+	local ms = math.floor(now_us() / 1000)
 	for i, id in ipairs(ids) do
 		local job
 		if not size_ok(id, 1, MAX_NAME) then
 			answers[i] = bad('id must be 1 to ' .. MAX_NAME .. ' bytes')
 		else
-			answers[i], job = take_standing(prefix, 's:' .. id)
+			answers[i], job = take_standing(prefix, 's:' .. id, ms)
 		end
 		if not answers[i] then
 			later[#later + 1] = { place = i, member = 's:' .. id, job = job }

@@ -92,6 +92,7 @@ def test_show_what_waits(lapse, deliver):
 def test_what_died_is_found_and_not_cancelled(lapse, redis, deliver, daemon):
     name = deliver("job", "--attempts", "1")
     assert lapse.ok("fail", name, "--reason", "no answer").startswith(f"dead {name}")
+    lapse.refused(3, "reschedule", "job", "--in", "1h", says="about to die")
     daemon.claim()
     daemon.bury([(b"s:job", name)], "attempts used up")
     redis.zadd(f"{PREFIX}:dead", {f"s:x{n}@1.0": 9e12 + n for n in range(2000)})

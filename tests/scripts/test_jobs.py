@@ -402,6 +402,14 @@ def test_cancel_tells_where_it_was(shard, job, where):
     assert shard.keys() == set()
 
 
+def test_what_is_dying_is_not_rescheduled(shard):
+    job = Job(shard, attempts=1)
+    shard.call("fail", job.deliver(), "why")
+    assert shard.call("reschedule", "a", "+60000") == [b"dying"] and state(shard) == b"dying"
+    shard.schedule("a", "+0")
+    assert shard.call("reschedule", "a", "+60000")[0] == b"rescheduled"
+
+
 def test_cancel_before_it_is_buried(shard):
     job = Job(shard, attempts=1)
     shard.call("fail", job.deliver(), "why")
