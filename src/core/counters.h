@@ -30,7 +30,7 @@
 	X(adopted_batches, "batches taken over from an instance that is gone") \
 	X(adopted_entries, "entries in them") \
 	X(heard, "expiry notifications that match a route") \
-	X(heard_foreign, "expiry notifications that match none") \
+	X(heard_foreign, "notifications of keys that match no route") \
 	X(echoes, "notifications of expiries that our own look had caused") \
 	X(heard_dropped, "notifications dropped because too many waited") \
 	X(absorbed, "notifications that another instance had claimed before") \

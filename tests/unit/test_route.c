@@ -277,6 +277,7 @@ START_TEST(a_template_of_topics_says_which)
 	ck_assert_has(err.text, "topics: it is for a topic with places to fill in");
 	r.topic = BYTES("{1}");
 	r.topics = &(struct bytes){ "[", 1 };
+	r.ntopics = 1;
 	ck_assert(!add("s", "k:*", r));
 	ck_assert_has(err.text, "topics: the [");
 }
