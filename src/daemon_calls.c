@@ -138,16 +138,16 @@ static void args_lease(struct calls *c)
 	arg_str(c, l->nonce);
 }
 
-static void arg_heard(struct calls *c, const struct heard_key *k, usec_t now)
+static void arg_heard(struct calls *c, const struct heard_key *k, usec_t now, bool more)
 {
 	size_t from = c->text.n;
 
-	if (k->anyway == HEARD_LISTED) {
-		arg_str(c, "-");
-		return;
-	}
-	buf_int(&c->text, (now - k->at) / USEC_PER_MSEC);
+	if (k->anyway == HEARD_LISTED)
+		buf_str(&c->text, "-");
+	else
+		buf_int(&c->text, (now - k->at) / USEC_PER_MSEC);
 	buf_str(&c->text, k->anyway == HEARD_SURE ? "!" : "");
+	buf_str(&c->text, more ? "+" : "");
 	arg_text(c, from);
 }
 
@@ -161,7 +161,7 @@ static void args_claim(struct calls *c, const struct ask *ask)
 	arg_int(c, ask->window);
 	for (size_t i = 0; i < ask->nheard; i++) {
 		arg_bytes(c, ask->heard[i].member);
-		arg_heard(c, &ask->heard[i], now);
+		arg_heard(c, &ask->heard[i], now, ask->more && i + 1 == ask->nheard);
 	}
 }
 
@@ -450,11 +450,13 @@ static void renewed(struct calls *c, unsigned life, const redisReply *reply, use
 static void brought(struct calls *c, struct batch *batch, const redisReply *reply, usec_t now)
 {
 	size_t n = reply->elements > 7 ? (reply->elements - 7) / 2 : 0;
-	struct bytes *members = mem_alloc(2 * n, sizeof *members);
+	const redisReply *list = reply->elements > 3 ? reply->element[3] : NULL;
+	size_t n_followed = list && list->type == REDIS_REPLY_ARRAY ? list->elements : 0;
+	struct bytes *members = mem_alloc(2 * n + n_followed, sizeof *members);
 	struct batch_answer a = {
 		.redis = item_int(reply, 0), .next = item_int(reply, 1),
 		.absorbed = (uint64_t)item_int(reply, 2),
-		.followed = (uint64_t)item_int(reply, 3),
+		.followed = members + 2 * n, .n_followed = n_followed,
 		.adopted = (unsigned)item_int(reply, 4),
 		.topic = item(reply, 5), .retry = item_int(reply, 6),
 		.members = members, .envelopes = members + n, .n = n,
@@ -464,6 +466,8 @@ static void brought(struct calls *c, struct batch *batch, const redisReply *repl
 		members[i] = item(reply, 7 + 2 * i);
 		members[n + i] = item(reply, 8 + 2 * i);
 	}
+	for (size_t i = 0; i < n_followed; i++)
+		members[2 * n + i] = item(list, i);
 	bridge_brought(c->b, batch, &a, now);
 	free(members);
 }

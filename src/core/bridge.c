@@ -96,7 +96,7 @@ static struct topics_conf topics_conf(const struct bridge_conf *conf)
 static struct scan_conf scan_conf(const struct bridge_conf *conf, const struct routes *routes)
 {
 	return (struct scan_conf){
-		.on = conf->sweeps && routes_registers(routes) & ROUTE_SCAN,
+		.on = routes_registers(routes) & ROUTE_SCAN,
 		.rate = conf->scan_rate, .rescan = conf->rescan,
 		.dbs = conf->dbs, .n_dbs = conf->n_dbs,
 		.pattern = routes_scan_pattern(routes),
@@ -563,6 +563,7 @@ static const struct ask *claim_call(struct bridge *b, usec_t now)
 	b->ask.nheard = b->conf.claim_limit;
 	b->ask.heard = heard_peek(b->heard, &b->ask.nheard, now);
 	b->ask.window = claim_window(&b->ask);
+	b->ask.more = !heard_all(b->heard, b->ask.nheard);
 	b->reading->heard = b->ask.nheard;
 	return &b->ask;
 }
@@ -656,7 +657,7 @@ static const struct ask *ask_register(struct bridge *b, usec_t now)
 	keys = watch_next(b->watch, gather_time(b), REGISTER_KEYS, now);
 	if (!keys)
 		return NULL;
-	register_fill(&b->registering, b->routes, keys);
+	register_fill(&b->registering, b->routes, keys, b->heard);
 	ask_about(b, ASK_REGISTER, NULL);
 	b->ask.keys = &b->registering;
 	return &b->ask;
@@ -902,6 +903,18 @@ static void batch_enter(struct bridge *b, struct batch *batch, usec_t now)
 	batch_decided(b, batch);
 }
 
+/* Whether it is of a route that registers so, and there was room. */
+static bool look_again(struct bridge *b, struct bytes member, unsigned registers, usec_t now)
+{
+	const struct route *route = NULL;
+	struct member m;
+
+	if (member_parse(member, &m, NULL))
+		route = routes_match(b->routes, m.db, m.name, NULL);
+	return route && route->registers & registers &&
+	       watch_hear(b->watch, member, WATCH_FOUND, now);
+}
+
 static void claim_counted(struct bridge *b, struct batch *batch,
 			  const struct batch_answer *a, usec_t now)
 {
@@ -910,7 +923,10 @@ static void claim_counted(struct bridge *b, struct batch *batch,
 	if (batch->trigger == TRIGGER_SWEEP)
 		b->counters.swept += a->n;
 	b->counters.absorbed += a->absorbed;
-	b->counters.followed += a->followed;
+	b->counters.followed += a->n_followed;
+	/* Nothing was heard of its later end, so of its value maybe neither. */
+	for (size_t i = 0; i < a->n_followed; i++)
+		(void)look_again(b, a->followed[i], ROUTE_EVENTS | ROUTE_SCAN, now);
 	claims_answer(&b->claims, a->next, a->n, now);
 	/* A batch that was read again does not tell the next due time. */
 	if (batch->resent)
@@ -1101,18 +1117,6 @@ void bridge_registered(struct bridge *b, unsigned life, const struct register_an
 	watch_done(b->watch);
 }
 
-/* Whether it is of a route that asks for it, and there was room. */
-static bool scan_take(struct bridge *b, struct bytes member, usec_t now)
-{
-	const struct route *route = NULL;
-	struct member m;
-
-	if (member_parse(member, &m, NULL))
-		route = routes_match(b->routes, m.db, m.name, NULL);
-	return route && route->registers & ROUTE_SCAN &&
-	       watch_hear(b->watch, member, WATCH_FOUND, now);
-}
-
 static void note_scan(struct bridge *b, enum note_kind kind, usec_t now)
 {
 	struct note *n = note_add(b, kind, (int64_t)b->scan.looked, (int64_t)b->scan.found);
@@ -1128,7 +1132,7 @@ void bridge_scanned(struct bridge *b, unsigned life, const struct scan_answer *a
 	if (life != b->lease.joins)
 		return;
 	for (size_t i = 0; i < a->n; i++)
-		found += scan_take(b, a->members[i], now);
+		found += look_again(b, a->members[i], ROUTE_SCAN, now);
 	b->counters.scanned += a->looked;
 	b->counters.scan_found += found;
 	news = scan_answered(&b->scan, a, found, now);

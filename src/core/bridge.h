@@ -80,13 +80,16 @@ struct ask {
 	msec_t hush, window;	/* of a claim: see claim.lua */
 	const struct heard_key *heard;	/* of a claim; until it is answered */
 	size_t nheard;
+	bool more;		/* were heard than go with this claim */
 };
 
 /* What a claim, adoption or fetch brought; borrowed from the caller. */
 struct batch_answer {
 	int64_t redis;		/* Redis' TIME, us */
 	msec_t next;		/* due time of the next entry, -1: none */
-	uint64_t absorbed, followed;
+	uint64_t absorbed;
+	const struct bytes *followed;	/* whose key turned out to have a later end */
+	size_t n_followed;
 	unsigned adopted;	/* how often the batch was taken over */
 	struct bytes topic;	/* it is parked for; empty: it is not */
 	msec_t retry;		/* when that topic is tried again */

@@ -3,7 +3,6 @@
 #include "core/heard.h"
 
 #include <assert.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "core/mem.h"
@@ -11,6 +10,7 @@
 /* An echo that has not come by then will not be told from a new expiry. */
 #define ECHO_US		(2 * USEC_PER_SEC)
 #define ECHO_SLOTS	8192	/* a power of two */
+#define BUCKETS		8192	/* the same */
 
 struct echo {
 	uint64_t hash;
@@ -24,6 +24,8 @@ struct heard {
 	usec_t since;		/* 0: not told */
 	struct heard_key *keys;
 	size_t first, n, cap;
+	uint64_t done;		/* keys that are gone: the number of keys[first] */
+	uint64_t buckets[BUCKETS];	/* of a hash, the number of the latest + 1; 0: none */
 	struct echo echoes[ECHO_SLOTS];
 };
 
@@ -85,6 +87,25 @@ void heard_since(struct heard *h, usec_t since)
 	h->since = since;
 }
 
+static uint64_t *bucket_of(struct heard *h, struct bytes member)
+{
+	return &h->buckets[hash_of(member) & (BUCKETS - 1)];
+}
+
+usec_t heard_waits(const struct heard *h, struct bytes member)
+{
+	uint64_t next = h->buckets[hash_of(member) & (BUCKETS - 1)];
+
+	while (next > h->done) {
+		const struct heard_key *k = &h->keys[h->first + (size_t)(next - 1 - h->done)];
+
+		if (bytes_eq(k->member, member))
+			return k->at;
+		next = k->chain;
+	}
+	return USEC_NEVER;
+}
+
 static void make_room(struct heard *h)
 {
 	if (h->first + h->n < h->cap)
@@ -107,14 +128,18 @@ static void make_room(struct heard *h)
 enum heard_result heard_add(struct heard *h, struct bytes member, enum heard_how how,
 			    usec_t now)
 {
+	uint64_t *bucket = bucket_of(h, member);
+
 	if (is_echo(h, member, now))
 		return HEARD_ECHO;
 	if (h->n >= h->max_keys || h->bytes + member.n > h->max_bytes)
 		return HEARD_DROPPED;
 	make_room(h);
 	h->keys[h->first + h->n++] = (struct heard_key){
-		bytes_of(mem_copy(member), member.n), how, now, h->since ? h->since : now
+		bytes_of(mem_copy(member), member.n), how, now, h->since ? h->since : now,
+		*bucket
 	};
+	*bucket = h->done + h->n;
 	h->bytes += member.n;
 	return HEARD_KEPT;
 }
@@ -130,6 +155,12 @@ void heard_done(struct heard *h, size_t n)
 	}
 	h->first += n;
 	h->n -= n;
+	h->done += n;
+}
+
+bool heard_all(const struct heard *h, size_t n)
+{
+	return n == h->n;
 }
 
 /* Echoes may have arrived before the answer that announced them. */

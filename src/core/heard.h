@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/bytes.h"
 #include "core/when.h"
@@ -33,6 +34,7 @@ struct heard_key {
 	enum heard_how anyway;
 	usec_t at;
 	usec_t since;		/* it was published between then and `at` */
+	uint64_t chain;		/* the one before of the same hash: its number + 1, or 0 */
 };
 
 struct heard;
@@ -60,6 +62,10 @@ void heard_expect(struct heard *h, struct bytes member, usec_t now);
  */
 const struct heard_key *heard_peek(struct heard *h, size_t *n, usec_t now);
 void heard_done(struct heard *h, size_t n);
+bool heard_all(const struct heard *h, size_t n);	/* whether these were all */
+
+/* When `member` was last heard, of those that wait; USEC_NEVER: it is none of them. */
+usec_t heard_waits(const struct heard *h, struct bytes member);
 
 /* When the oldest was heard; USEC_NEVER when there is none. */
 usec_t heard_oldest(const struct heard *h);

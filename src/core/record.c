@@ -119,12 +119,24 @@ static bool attempt_add(struct record *r, struct bytes field, struct err *err)
 	return true;
 }
 
+static bool end_set(struct record *r, struct bytes field, struct err *err)
+{
+	if (r->ended)
+		return err_set(err, "the record has field 'e' twice");
+	if (field.n != 1 || !memchr("hfi", field.p[0], 3))
+		return err_set(err, "the record has an end of an unknown kind");
+	r->ended = field.p[0];
+	return true;
+}
+
 static bool field_set(struct record *r, char tag, struct bytes field,
 		      struct err *err)
 {
 	struct bytes *to;
 
 	switch (tag) {
+	case 'e':
+		return end_set(r, field, err);
 	case 'j':
 		return job_set(r, field, err);
 	case 'a':
@@ -164,6 +176,7 @@ bool record_unpack(struct bytes from, struct record *r, struct err *err)
 	r->birth = load64(from.p + 1);
 	r->attempt = load16(from.p + 9);
 	r->topic = r->key = r->content_type = r->type = r->payload = bytes_none;
+	r->ended = 0;
 	r->job = (struct job){ 0 };
 	r->nhistory = r->nheaders = 0;
 	rest = bytes_skip(from, RECORD_HEAD);
@@ -306,6 +319,8 @@ bool record_pack(const struct record *r, struct buf *out, struct err *err)
 	buf_byte(out, VERSION);
 	buf_be64(out, r->birth);
 	buf_be16(out, (uint16_t)r->attempt);
+	if (r->ended)
+		field_add(out, 'e', bytes_of(&r->ended, 1));
 	if (r->job.ttr)
 		job_add(out, &r->job);
 	for (size_t i = 0; i < r->nhistory; i++)

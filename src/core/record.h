@@ -67,6 +67,7 @@ struct record {
 	struct bytes content_type;
 	struct bytes type;
 	struct bytes payload;
+	char ended;		/* how a life that was put aside ended: a certainty; 0: it was not */
 	struct job job;
 	size_t nhistory;	/* the latest attempts, the oldest first */
 	struct attempt history[RECORD_HISTORY_MAX];

@@ -15,8 +15,6 @@ static const struct route *route_of(const struct routes *routes, struct bytes me
 
 static void signs_write(char *to, const struct watch_key *k, const struct route *route)
 {
-	if (k->first == WATCH_EXPIRED)
-		*to++ = 'x';
 	if (k->last == WATCH_DELETED)
 		*to++ = 'd';
 	if (k->last == WATCH_EVICTED)
@@ -27,19 +25,21 @@ static void signs_write(char *to, const struct watch_key *k, const struct route 
 }
 
 static void key_fill(struct register_key *to, const struct watch_key *k,
-		     const struct route *route)
+		     const struct route *route, usec_t waits)
 {
 	to->member = k->member;
 	signs_write(to->signs, k, route);
 	to->copy = route && route->copy;
 	to->max_value = route ? route->max_value : 0;
 	to->set_at = k->set ? k->set_at : USEC_NEVER;
-	to->expired_at = k->first == WATCH_EXPIRED ? k->expired_at : USEC_NEVER;
+	to->expired_at = k->expired_at;
+	if (waits != USEC_NEVER && (k->expired_at == USEC_NEVER || waits > k->expired_at))
+		to->expired_at = waits;
 }
 
 /* A reload may have taken a key's route away: it is none of ours then. */
 void register_fill(struct register_ask *ask, const struct routes *routes,
-		   const struct watch_key *keys)
+		   const struct watch_key *keys, const struct heard *heard)
 {
 	ask->n = 0;
 	for (const struct watch_key *k = keys; k; k = k->next) {
@@ -47,6 +47,7 @@ void register_fill(struct register_ask *ask, const struct routes *routes,
 
 		assert(ask->n < REGISTER_KEYS);
 		if (route)
-			key_fill(&ask->keys[ask->n++], k, route);
+			key_fill(&ask->keys[ask->n++], k, route,
+				 heard_waits(heard, k->member));
 	}
 }

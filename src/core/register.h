@@ -9,6 +9,7 @@
 #ifndef LAPSED_CORE_REGISTER_H
 #define LAPSED_CORE_REGISTER_H
 
+#include "core/heard.h"
 #include "core/route.h"
 #include "core/watch.h"
 
@@ -20,7 +21,7 @@ struct register_key {
 	char signs[5];
 	bool copy;
 	size_t max_value;	/* of what is copied */
-	usec_t expired_at;	/* USEC_NEVER: it was not heard to */
+	usec_t expired_at;	/* as was last heard; USEC_NEVER: it was not */
 	usec_t set_at;		/* when its value was last heard to change, or so */
 };
 
@@ -38,8 +39,9 @@ struct register_answer {
 	uint64_t bare;		/* are without their value */
 };
 
-/* `keys` is a list, at most REGISTER_KEYS long, from which `ask` borrows. */
+/* `keys` is a list, at most REGISTER_KEYS long, from which `ask` borrows; what
+ * waits in `heard` has expired, and no claim has been told of it. */
 void register_fill(struct register_ask *ask, const struct routes *routes,
-		   const struct watch_key *keys);
+		   const struct watch_key *keys, const struct heard *heard);
 
 #endif

@@ -176,6 +176,7 @@ static struct watch_key *key_add(struct watch *w, struct bytes member, usec_t no
 	memcpy(bytes, member.p, member.n);
 	k->member = bytes_of(bytes, member.n);
 	k->at = now;
+	k->expired_at = USEC_NEVER;
 	w->bytes += member.n;
 	list_add(&w->gathered, k);
 	chain_in(w, k);
@@ -207,16 +208,14 @@ bool watch_hear(struct watch *w, struct bytes member, enum watch_sign sign, usec
 		k->look = true;
 	if (sign == WATCH_FOUND)
 		found(w, k);
-	if (sign == WATCH_WRITTEN || ends(sign)) {
+	if (sign == WATCH_WRITTEN || sign == WATCH_FOUND || ends(sign)) {
 		k->set = true;
 		k->set_at = now;
 	}
 	if (!ends(sign))
 		return true;
-	if (k->first == WATCH_NOTHING) {
-		k->first = sign;
+	if (sign == WATCH_EXPIRED)
 		k->expired_at = now;
-	}
 	k->last = sign;
 	return true;
 }
@@ -252,10 +251,8 @@ static void join(struct watch *w, const struct watch_key *older, struct watch_ke
 {
 	if (older->found)
 		found(w, newer);
-	if (older->first != WATCH_NOTHING) {
-		newer->first = older->first;
+	if (newer->expired_at == USEC_NEVER)
 		newer->expired_at = older->expired_at;
-	}
 	if (newer->last == WATCH_NOTHING)
 		newer->last = older->last;
 	newer->look = true;

@@ -14,8 +14,7 @@
  * that is lost, doubled or out of order does no harm.  Hints of one key are
  * gathered for a few milliseconds, since most come in twos (`set`, `expire`).
  * Of their order only that is kept which the key itself can't tell any more:
- * how the life ended that was known before, and what was the last thing that
- * ended one.
+ * when a life of it last expired, and what was the last thing that ended one.
  *
  * An instance of rank r gathers r x `grace` longer: by then the first has done
  * the work, and all that is left for the others is to see that it is done.
@@ -42,7 +41,7 @@ enum watch_sign {
 	WATCH_EXPIRED,
 	WATCH_DELETED,		/* or renamed, or moved: here it is no more */
 	WATCH_EVICTED,
-	WATCH_FOUND,		/* not an event: a scan came across it */
+	WATCH_FOUND,		/* not an event: a script came across another end */
 };
 
 /* The sign of `event`; `written`: events that only change a value count. */
@@ -58,8 +57,8 @@ struct watch_key {
 	struct watch_key *next;		/* in the queue */
 	struct watch_key *chain;	/* of its hash */
 	usec_t at;			/* when it was first heard of */
-	usec_t expired_at;		/* when `first` was, if WATCH_EXPIRED */
-	enum watch_sign first, last;	/* that ended a life, or WATCH_NOTHING */
+	usec_t expired_at;		/* when it was last heard to; USEC_NEVER: it was not */
+	enum watch_sign last;		/* that ended a life, or WATCH_NOTHING */
 	bool look;			/* something is to be asked at all */
 	bool found;			/* a scan came across it */
 	bool set;			/* the value may be another, */

@@ -6,7 +6,8 @@
 -- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
 -- (member, age ms) of every watched key that was heard to expire, `limit` at
 -- most.  An age of `-` is for a key that matters only if it is in the shadow;
--- one with a `!` behind it for a key whose life in the shadow that must have been.
+-- one with a `!` behind it for a key whose life in the shadow that must have been;
+-- a `+` behind the last one: more were heard, and come with the next claim.
 -- Answer: see docs/protocol.md, "a batch answer".
 --
 -- A watched key is looked at itself:
@@ -118,7 +119,7 @@ local function envelope_head(c, due, certainty)
 end
 
 -- Adds the member to the batch; false, and the claim is full, when its record
--- does not fit in any more.
+-- does not fit in any more.  Without a certainty the record tells it.
 local function take(c, member, due, certainty)
 	local n = #c.members
 	if n >= c.limit then
@@ -142,6 +143,7 @@ local function take(c, member, due, certainty)
 		-- event without a record is for the daemon to bury.
 		record = byte(member) == 115 and '' or struct.pack('>I1I8I2', 1, c.us, 0)
 	end
+	certainty = certainty or record_ended(record) or 'i'
 	if byte(record, 12) == JOB_TAG and is_job(record) and not is_spent(record) then
 		c.jobs[member] = true
 		c.has_jobs = true
@@ -191,8 +193,9 @@ end
 
 local function claim_heard(c, member, word)
 	local db, key = split(c, member)
-	local text, sure = string.match(word, '^(%d+)(!?)$')
+	local text, sure, more = string.match(word, '^(%d*)-?(!?)(%+?)$')
 	local age = tonumber(text)
+	c.more = c.more or more == '+'
 	-- `seen` has when it expired, not when somebody got round to asking.
 	c.expired[member] = c.ms - (age or 0)
 	select_db(c, NSDB)
@@ -208,24 +211,29 @@ local function claim_heard(c, member, word)
 	end
 	local gone, at = look(c, db, key)
 	if not gone then
-		if sure == '!' and score <= c.ms and not echo and score <= c.expired[member] + SLACK_MS
-			and at ~= score then
+		-- A claim from before the life in the shadow was due was of another.
+		if sure == '!' and score <= c.ms and (not echo or seen < score)
+			and score <= c.expired[member] + SLACK_MS and at ~= score then
 			return take_expired(c, member, score, at)
 		end
 		return score > c.ms or still_there(c, member, score, at)
 	end
-	if score > c.ms and echo then
+	-- When it was heard, what is in the shadow was not due: the word may be of
+	-- a life before, and not of one that expires as we look.
+	local before = score > c.expired[member] + SLACK_MS
+	if before and echo then
 		c.absorbed = c.absorbed + 1
 		return true
 	end
-	return take(c, member, math.min(score, c.ms), 'h')
+	return take(c, member, math.min(score, c.ms), before and gone == 'f' and 'f' or 'h')
 end
 
 local function claim_watched(c, member, score)
 	local db, key = split(c, member)
 	local gone, at = look(c, db, key)
 	if not gone then
-		return still_there(c, member, score, at)
+		-- Of its end the next claim may be told.
+		return c.more or still_there(c, member, score, at)
 	end
 	if gone == 'i' and score + c.hush > c.ms then
 		sooner(c, score + c.hush)
@@ -254,7 +262,8 @@ local function claim_due(c)
 			if kind == 107 and colon == 58 then	-- k:
 				go = claim_watched(c, member, score)
 			else
-				go = take(c, member, score, kind == 101 and colon == 58 and 'i' or '-')
+				local aside = kind == 101 and colon == 58	-- e:
+				go = take(c, member, score, not aside and '-' or nil)
 			end
 			if not go then
 				break
@@ -316,6 +325,14 @@ local function without_jobs(c)
 end
 
 -- Everything found goes; nothing before this has written but claim_late.
+local function followed(c)
+	local list = {}
+	for i = 2, #c.follow, 2 do
+		list[#list + 1] = c.follow[i]
+	end
+	return list
+end
+
 local function commit(c, slot, epoch, nonce, seq)
 	local due, rec = c.prefix .. ':due', c.prefix .. ':rec'
 	select_db(c, NSDB)
@@ -379,7 +396,7 @@ local function lapse_claim(keys, argv)
 		claim_due(c)
 	end
 	commit(c, slot, epoch, nonce, seq)
-	local head = { int(c.us), next_due(c), int(c.absorbed), int(#c.follow / 2), '0', '', '0' }
+	local head = { int(c.us), next_due(c), int(c.absorbed), followed(c), '0', '', '0' }
 	for i = 1, HEAD do
 		c.answer[i] = head[i]
 	end

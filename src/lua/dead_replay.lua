@@ -23,7 +23,7 @@ end
 
 -- The new member, its birth and record; nil when it can't live again.
 local function reborn(obituary, us)
-	local member, record = obituary_open(obituary)
+	local member, record, _, _, certainty = obituary_open(obituary)
 	local fields = member and record_fields(record)
 	if not fields then
 		return nil
@@ -32,6 +32,7 @@ local function reborn(obituary, us)
 	local key = string.match(member, '^k(:%d+:.+)$') or string.match(member, '^e:%d+(:%d+:.+)$')
 	if key then
 		member = 'e:' .. int(birth) .. key
+		record = record_end(record, certainty)
 	elseif string.sub(member, 1, 2) ~= 's:' or not has_topic(fields) then
 		return nil
 	end

@@ -21,9 +21,20 @@ local function record_head(record)
 	return birth, attempt
 end
 
+-- How a life ended that was put aside, as the certainty of its envelope: the
+-- first of all fields; nil when it is not told.
+local function record_ended(record)
+	return string.byte(record, 12) == 101 and string.sub(record, 15, 15) or nil	-- e
+end
+
+local function record_end(record, certainty)
+	return string.sub(record, 1, 11) .. record_field('e', certainty)
+		.. string.sub(record, record_ended(record) and 16 or 12)
+end
+
 -- What is wrong with a field, given those before it; nil when nothing is.
 local function record_wrong(tag, value, given)
-	if not string.find('tkcyhja', tag, 1, true) then
+	if not string.find('tkcyhjae', tag, 1, true) then
 		return 'unknown field'
 	end
 	given[tag] = (given[tag] or 0) + 1
@@ -34,6 +45,9 @@ local function record_wrong(tag, value, given)
 	if tag == 'a' then
 		return (given.a > 8 and 'too many attempts')
 			or (#value < 11 and 'attempt that is cut') or nil
+	end
+	if tag == 'e' and not string.find(value, '^[hfi]$') then
+		return 'end of an unknown kind'
 	end
 	if tag == 'j' and #value ~= 19 then
 		return 'terms of a job of another length'
@@ -79,7 +93,7 @@ local function envelope_open(envelope)
 	return due, certainty, string.sub(envelope, 11)
 end
 
--- Member, record, reason and due ms of an obituary; nil when unreadable.
+-- Member, record, reason, due ms and certainty of an obituary; nil when unreadable.
 local function obituary_open(obituary)
 	if #obituary < 5 or string.byte(obituary) ~= 1 then
 		return nil
@@ -90,6 +104,7 @@ local function obituary_open(obituary)
 	end
 	local from = at + 2
 	local to = from + struct.unpack('>I2', obituary, at) - 1
-	local due, _, record = envelope_open(string.sub(obituary, to + 1))
-	return record and string.sub(obituary, from, to), record, string.sub(obituary, 4, at - 1), due
+	local due, certainty, record = envelope_open(string.sub(obituary, to + 1))
+	return record and string.sub(obituary, from, to), record, string.sub(obituary, 4, at - 1),
+		due, certainty
 end

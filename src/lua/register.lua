@@ -5,11 +5,10 @@
 -- heard of, or that a scan came across.
 --
 -- ARGV: for each key: member (k:<db>:<key>); signs; the largest value to copy,
--- `-` for none; how many ms ago it was heard to expire, and how many ms ago
+-- `-` for none; how many ms ago it was last heard to expire, and how many ms ago
 -- something was last heard that gave it another value, `-` if it was not.
 -- The signs are letters:
 --
---	x	the life that was known before was heard to expire
 --	d	what was heard last is that the key was deleted, renamed or moved
 --	v	what was heard last is that it was evicted
 --	e	an eviction is an event too
@@ -22,8 +21,8 @@
 --	gone, evicted		cancelled, or due now as io.lapsed.evicted
 --	gone			left as it is: a claim decides at its due time
 --
--- A life that was heard to expire, and whose key is there again, moves aside
--- and is claimed from there.
+-- A life that was due when its key was heard to expire, and whose key is there
+-- again, moves aside and is claimed from there.
 --
 -- Answer: ms of Redis' clock, then how many were: registered, moved to another
 -- time, un-registered, cancelled, moved aside, evicted and made events, evicted
@@ -95,7 +94,7 @@ local function has_expired(r, k)
 end
 
 local function put_aside(r, k)
-	move_aside(r.prefix, k.member, k.score, k.record, r.us)
+	move_aside(r.prefix, k.member, k.score, k.record, r.us, 'h')
 	r.aside = r.aside + 1
 	-- A life without a record gets its birth there.
 	k.last_birth = record_head(k.record) or r.us
@@ -150,7 +149,8 @@ local function evicted(r, k)
 		local member = 'e:' .. int(birth) .. string.sub(k.member, 2)
 		redis.call('ZADD', r.prefix .. ':due', int(r.ms), member)
 		redis.call('HSET', r.prefix .. ':rec', member,
-			record_pack(birth, 0, record_field('y', EVICTED) .. (fields_of(k.record) or '')))
+			record_end(record_pack(birth, 0, record_field('y', EVICTED)
+				.. (fields_of(k.record) or '')), 'h'))
 		r.evicted = r.evicted + 1
 	else
 		r.dropped = r.dropped + 1
@@ -172,7 +172,7 @@ end
 local function bring_in_line(r, k)
 	if k.at and has_expired(r, k) and k.at ~= k.score then
 		put_aside(r, k)
-		redis.call('ZREM', r.prefix .. ':due', k.member)
+		forget(r, k)
 	end
 	if not k.at then
 		gone(r, k)

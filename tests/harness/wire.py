@@ -107,7 +107,8 @@ class Batch:
 
     @classmethod
     def parse(cls, answer):
-        head = [int(x) for x in answer[:5]]
+        followed = answer[3] if isinstance(answer[3], list) else []
+        head = [*map(int, answer[:3]), len(followed), int(answer[4])]
         members, envelopes = answer[7::2], map(Envelope.unpack, answer[8::2])
         entries = dict(zip(members, envelopes))
         assert len(entries) == len(members), "a member twice"

@@ -79,6 +79,16 @@ def test_an_expiry_is_replayed_whatever_became_of_the_key(shard, instance, lazy)
     assert list(shard.due()) == [b"k:3:k:1"]
 
 
+def test_how_sure_an_expiry_was_outlives_a_replay(shard, instance):
+    shard.pass_by(shard.call("setex", "1", "v", key="k")[1])
+    member, envelope = instance.claim_one("k:0:k", "0!")
+    assert envelope.certainty == "h"
+    name = ce_id(member, Record.unpack(envelope.record).birth)
+    instance.settle(bury=[(member, name, "refused")])
+    assert shard.call("dead_replay", name)[0] == b"replayed"
+    assert instance.claim_one()[1].certainty == "h"
+
+
 def test_a_replayed_expiry_dies_and_is_replayed_again(shard, instance, lazy):
     due, name = shard.call("setex", "1", "v", key="k")[1:]
     shard.pass_by(due)

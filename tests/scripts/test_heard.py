@@ -115,6 +115,41 @@ def test_heard_while_the_key_is_persistent(shard, instances):
     assert shard.due() == {} and shard.records() == {}
 
 
+def test_the_life_before_was_heard_and_this_one_is_found(shard, instances, lazy):
+    """What was heard a while ago was not of a life that ends by this look."""
+    due = int(shard.call("setex", "50", "v", key="k")[1])
+    shard.pass_by(due)
+    member, envelope = instances[0].claim_one(KEY, 5000)
+    assert (member, envelope.due, envelope.certainty) == (b"k:0:k", due, "f")
+
+
+def again_after_a_claim(shard, instance):
+    """The key has expired and was claimed; registered anew, that life is over too."""
+    shard.pass_by(shard.call("setex", "1", "v", key="k")[1])
+    instance.claim_one(KEY, 0)
+    due = int(shard.call("setex", "20", "w", key="k")[1])
+    shard.pass_by(due + 2)
+    shard.client.set("k", "x", px=60000)
+    return due
+
+
+def test_expired_and_set_again_right_behind_a_claim(shard, instances):
+    """The claim of the life before is no reason to take this one for moved."""
+    due = again_after_a_claim(shard, instances[0])
+    member, envelope = instances[1].claim_one(KEY, "0!")
+    assert (member, envelope.due, envelope.certainty) == (b"k:0:k", due, "h")
+    assert Record.unpack(envelope.record).get(b"p") == b"w"
+    assert shard.due()[b"k:0:k"] > due + 50000
+
+
+def test_what_is_heard_and_comes_later_is_not_followed(shard, instances):
+    """With more to come, the end of a life that is due may be among it."""
+    due = again_after_a_claim(shard, instances[0])
+    answer = instances[1].claim("k:0:other", "-+")
+    assert (answer.entries, answer.followed) == ({}, 0) and shard.due()[b"k:0:k"] == due
+    assert instances[1].claim_one(KEY, "0!")[1].due == due
+
+
 def test_heard_keys_come_first_and_count(shard, instances):
     for n in range(10):
         shard.schedule(n, "+0")

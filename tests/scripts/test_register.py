@@ -148,22 +148,23 @@ def test_expired_and_set_again_before_anybody_looked(shard, register):
     assert register((KEY, "xs", 100, 0)) == {"aside": 1, "registered": 1}
     aside = b"e:%d:0:k" % record.birth
     assert shard.due()[aside] == due and near(shard.due()[MEMBER], ends(shard))
-    assert shard.record(aside) == record
+    assert shard.record(aside).fields == [(b"e", b"h"), *record.fields]
     assert shard.record(MEMBER).get(b"p") == b"two"
     assert shard.record(MEMBER).birth > record.birth
     (member, envelope), = shard.join().claim().entries.items()
-    assert member == aside and envelope.due == due
+    assert (member, envelope.due, envelope.certainty) == (aside, due, "h")
 
 
 def test_expired_and_set_again_without_a_ttl(shard, register):
     shard.client.set("k", "one", px=20)
-    register((KEY,))
+    register((KEY, "", 100))
     due = shard.due()[MEMBER]
     shard.pass_by(due + 5)
     shard.client.set("k", "two")
     assert register((KEY, "xs", "-", 0)) == {"aside": 1}
     (member, score), = shard.due().items()
     assert member.startswith(b"e:") and score == due
+    assert shard.record(MEMBER) is None
 
 
 def test_an_expiry_of_long_ago_is_not_of_this_life(shard, register):
@@ -203,7 +204,7 @@ def test_evicted_and_emitted(shard, register):
     (member, envelope), = shard.join().claim().entries.items()
     assert member == b"e:%d:0:k" % birth
     record = Record.unpack(envelope.record)
-    assert record.fields == [(b"y", b"io.lapsed.evicted"), (b"p", b"one")]
+    assert record.fields == [(b"e", b"h"), (b"y", b"io.lapsed.evicted"), (b"p", b"one")]
 
 
 def test_a_value_over_the_limit(shard, register):

@@ -55,7 +55,7 @@ static const char prelude[] =
 struct server {
 	pid_t pid;
 	char dir[64];
-	redisContext *c;
+	redisContext *c, *events;	/* one that hears of keys */
 	struct {
 		char name[32], sha[48];
 	} scripts[64];
@@ -93,6 +93,7 @@ static void stop(struct server *s)
 	char path[96];
 
 	redisFree(s->c);
+	redisFree(s->events);
 	kill(s->pid, SIGKILL);
 	waitpid(s->pid, NULL, 0);
 	snprintf(path, sizeof path, "%s/sock", s->dir);
@@ -106,7 +107,7 @@ static void run_server(const char *path, bool old)
 	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
 		_exit(126);
 	execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-	       "--databases", "4", "--notify-keyspace-events", "Ex",
+	       "--databases", "4", "--notify-keyspace-events", "AE",
 	       "--hash-max-ziplist-entries", "100000", "--hash-max-ziplist-value", "1000000",
 	       old ? NULL : "--enable-debug-command", "yes", NULL);
 	_exit(127);
@@ -231,6 +232,7 @@ static void write_model(const struct reply *r, struct buf *out)
 
 struct sides {
 	struct server server;
+	struct buf events, events_there;	/* since the last call, on each side */
 	struct store *store;
 	struct host *host, *old_host;
 	bool trace;
@@ -289,6 +291,61 @@ static void expire_here(struct sides *s, unsigned db, struct bytes key)
 	reply_clear(&r);
 }
 
+/* What is ours is written to as the model does not tell. */
+static bool is_told(struct bytes channel, struct bytes text)
+{
+	return bytes_eq(channel, BYTES(PREFIX ":wake")) ||
+	       (bytes_starts(channel, BYTES("__keyevent@")) &&
+		!bytes_starts(text, BYTES("lapse:{")));
+}
+
+static void note_event(struct buf *to, struct bytes channel, struct bytes text)
+{
+	if (!is_told(channel, text))
+		return;
+	buf_add(to, channel);
+	buf_byte(to, ' ');
+	buf_add(to, text);
+	buf_byte(to, '\n');
+}
+
+static void on_event(void *arg, struct bytes channel, struct bytes text)
+{
+	note_event(&((struct sides *)arg)->events, channel, text);
+}
+
+static void listen_there(struct server *s)
+{
+	char path[96];
+	redisReply *r;
+
+	snprintf(path, sizeof path, "%s/sock", s->dir);
+	s->events = redisConnectUnix(path);
+	r = s->events ? redisCommand(s->events, "PSUBSCRIBE *") : NULL;
+	if (!r)
+		give_up("PSUBSCRIBE", "no answer");
+	freeReplyObject(r);
+}
+
+/* All that was published before this. */
+static void hear_there(struct sides *s)
+{
+	bool all = false;
+
+	tell(&s->server, "PUBLISH that-is-all .");
+	while (!all) {
+		redisReply *r;
+
+		if (redisGetReply(s->server.events, (void **)&r) != REDIS_OK)
+			give_up("PSUBSCRIBE", s->server.events->errstr);
+		all = strcmp(r->element[2]->str, "that-is-all") == 0;
+		note_event(&s->events_there,
+			   bytes_of(r->element[2]->str, (size_t)r->element[2]->len),
+			   bytes_of(r->element[3]->str, (size_t)r->element[3]->len));
+		freeReplyObject(r);
+	}
+}
+
 /*
  * Once only: a second look would delete it.  A server that is held up just then
  * finds the end passed already, and deletes it at once.
@@ -334,6 +391,9 @@ static void pass_time(struct sides *s, int64_t us)
 			expire_here(s, o.gone_db, bytes_of(o.gone, o.gone_n));
 	} while (o.gone);
 	dict_clear(&o.known);
+	hear_there(s);
+	buf_reset(&s->events);
+	buf_reset(&s->events_there);
 	if (o.fresh)
 		nanosleep(&(struct timespec){ .tv_nsec = 3000000 }, NULL);
 }
@@ -396,6 +456,12 @@ static redisReply *on_server(struct sides *s, const struct call_text *call)
 		argv[n] = call->argv[i].n ? call->argv[i].p : "";
 		lens[n++] = call->argv[i].n;
 	}
+	/* What is past here is to be past there. */
+	if (bytes_eq(call->argv[0], BYTES("PEXPIREAT")) &&
+	    strtoll(call->argv[2].p, NULL, 10) <= sides_ms(s)) {
+		argv[2] = "1";
+		lens[2] = 1;
+	}
 	if (call->nkeys) {
 		argv[n] = s->old ? "old" : "new";
 		lens[n++] = 3;
@@ -403,6 +469,45 @@ static redisReply *on_server(struct sides *s, const struct call_text *call)
 		lens[n++] = strlen(us);
 	}
 	return ask(&s->server, n, argv, lens);
+}
+
+static int by_bytes(const void *a, const void *b);
+
+static int by_text(const void *a, const void *b)
+{
+	const struct bytes x = ((const struct reply *)a)->str, y = ((const struct reply *)b)->str;
+	int c = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
+
+	return c ? c : (x.n > y.n) - (x.n < y.n);
+}
+
+static void put_in_order(struct reply *model, redisReply *server)
+{
+	if (model->n > 2)
+		qsort(model->items + 2, model->n - 2, sizeof *model->items, by_text);
+	if (server->elements > 2)
+		qsort(server->element + 2, server->elements - 2, sizeof *server->element, by_bytes);
+}
+
+static int by_line(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The same events are told in the order in which SCAN meets the keys. */
+static void lines_in_order(struct buf *b)
+{
+	char *text = mem_copy(buf_view(b)), *lines[STORE_DBS * 64], *rest = NULL;
+	size_t n = 0;
+
+	text[b->n ? b->n - 1 : 0] = '\0';
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		lines[n++] = line;
+	qsort(lines, n, sizeof *lines, by_line);
+	buf_reset(b);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(b, "%s\n", lines[i]);
+	free(text);
 }
 
 const struct reply *both(struct sides *s, const struct call_text *call)
@@ -431,8 +536,19 @@ const struct reply *both(struct sides *s, const struct call_text *call)
 		store_call(s->store, call->argc, call->argv, &r);
 	}
 	h = on_server(s, call);
+	if (call->unordered)
+		put_in_order(&r, h);
 	write_model(&r, &model);
 	write_server(h, &server);
+	hear_there(s);
+	if (call->unordered) {
+		lines_in_order(&s->events);
+		lines_in_order(&s->events_there);
+	}
+	buf_add(&model, buf_view(&s->events));
+	buf_add(&server, buf_view(&s->events_there));
+	buf_reset(&s->events);
+	buf_reset(&s->events_there);
 	if (!bytes_eq(buf_view(&model), buf_view(&server)))
 		differ(s, call, &model, &server);
 	freeReplyObject(h);
@@ -549,13 +665,6 @@ static void compare_keys(struct sides *s)
 
 /* The play ------------------------------------------------------------------ */
 
-static void ignore(void *arg, struct bytes channel, struct bytes message)
-{
-	(void)arg;
-	(void)channel;
-	(void)message;
-}
-
 void sides_oom(struct sides *s, bool oom)
 {
 	store_set_oom(s->store, oom);
@@ -569,7 +678,7 @@ static void play(struct sides *s, struct player *p, uint64_t calls)
 
 		tell(&s->server, "FLUSHALL");
 		store_free(s->store);
-		s->store = store_new(ignore, NULL);
+		s->store = store_new(on_event, s);
 		s->old = !s->old;
 		player_reset(p);
 		while (s->calls < end) {
@@ -586,6 +695,7 @@ static void start_any(struct server *s)
 	if (!start(s, false) && !start(s, true))
 		give_up("redis-server", "does not start");
 	tell(s, "DEBUG SET-ACTIVE-EXPIRE 0");
+	listen_there(s);
 }
 
 int main(int argc, char **argv)
@@ -622,6 +732,8 @@ int main(int argc, char **argv)
 	host_free(s.host);
 	host_free(s.old_host);
 	store_free(s.store);
+	buf_clear(&s.events);
+	buf_clear(&s.events_there);
 	stop(&s.server);
 	return 0;
 }

@@ -7,17 +7,21 @@
 #ifndef LAPSED_TESTS_SIM_COMPARE_H
 #define LAPSED_TESTS_SIM_COMPARE_H
 
+#include <stdbool.h>
+
 #include "core/bytes.h"
 #include "host.h"
 #include "store.h"
 
 #define DATABASE	2	/* of the keys below the prefix */
+#define PREFIX		"lapse:{0}"
 #define CALL_ARGS	60
 
 /* A script when it has keys (argv[0] is its name), else a plain command. */
 struct call_text {
 	unsigned db;
 	size_t nkeys, argc;
+	bool unordered;		/* what is behind the first two items of the answer */
 	struct bytes argv[CALL_ARGS];
 };
 
@@ -36,5 +40,14 @@ void player_reset(struct player *p);		/* all keys are gone */
 int64_t player_pause(struct player *p);		/* until the next call, us */
 void player_act(struct player *p);
 uint64_t player_accepted(const struct player *p);
+
+/* The same, for others: a call is begun, gets its arguments, and goes. */
+uint64_t player_below(struct player *p, uint64_t n);
+void player_begin(struct player *p, const char *name, size_t nkeys, unsigned db);
+void player_arg(struct player *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const struct reply *player_go(struct player *p, bool unordered);
+
+/* player_keys.c */
+void player_keys_act(struct player *p, const struct sides *s);
 
 #endif

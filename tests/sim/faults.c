@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ledger.h"
+#include "lives.h"
 #include "world.h"
 
 #define EVERY	(100 * USEC_PER_MSEC)
@@ -78,6 +79,7 @@ static void fail_over(struct world *w)
 	w->holders = holders_clone(w->snapshot_holders);
 	script_cache_flush(w->scripts);
 	ledger_failed_over(w->ledger, w->snapshot_at);
+	lives_blur(w->lives);
 }
 
 static void memory_again(struct world *w, void *arg)
@@ -93,6 +95,7 @@ static void step_clock(struct world *w)
 
 	trace(w, "Redis' clock steps by %lld ms", (long long)by / 1000);
 	w->clock_step += by;
+	lives_blur(w->lives);
 }
 
 static void strike_server(struct world *w)

@@ -110,7 +110,8 @@ bool holders_saw(struct world *w, const char *script, const struct bytes *argv, 
 	struct holder *h;
 
 	if (r->kind != REPLY_ARRAY || strcmp(script, "canary") == 0 ||
-	    strcmp(script, "walk") == 0)
+	    strcmp(script, "walk") == 0 || strcmp(script, "scan") == 0 ||
+	    strcmp(script, "register") == 0)
 		return false;
 	if (strcmp(script, "join") == 0) {
 		joined(w, argv, r);

@@ -9,9 +9,10 @@
 #include "daemon_calls.h"
 #include "io/clock.h"
 #include "ledger.h"
+#include "lives.h"
 #include "world.h"
 
-#define IDLE_CALLS	60	/* in the ten seconds at the end: renewals, sweeps */
+#define IDLE_CALLS	90	/* in the ten seconds at the end: renewals, sweeps, scans */
 #define WORD_EVERY	(2 * USEC_PER_SEC)
 #define TURN_CALLS	1000	/* in one turn of the loop */
 
@@ -175,6 +176,8 @@ struct heard_message {
 	struct instance *i;
 	unsigned life, subscription;
 	struct bytes channel, text;	/* owned */
+	usec_t published;
+	bool late;			/* behind what came after it */
 };
 
 static void heard_message_free(void *arg)
@@ -186,16 +189,24 @@ static void heard_message_free(void *arg)
 	free(m);
 }
 
+/* As on_event() of src/daemon.c. */
 static void hear_key(struct instance *i, const struct heard_message *m)
 {
+	struct bytes event = bytes_skip(m->channel, sizeof "__keyevent@0__:" - 1);
+	enum watch_sign sign = watch_sign(event, true);
 	unsigned db = (unsigned)strtoul(m->channel.p + sizeof "__keyevent@" - 1, NULL, 10);
 	const struct route *route = routes_match(i->routes, db, m->text, NULL);
 	char member[256];
 	int n = snprintf(member, sizeof member, "k:%u:%.*s", db, (int)m->text.n, m->text.p);
 
-	if (route && i->role != SWEEPER)
-		bridge_heard(i->bridge, bytes_of(member, (size_t)n),
-			     route->registers & ROUTE_NOTICE, clock_now());
+	if (!route || i->role == SWEEPER)
+		return;
+	if (sign == WATCH_EXPIRED)
+		bridge_heard(i->bridge, bytes_of(member, (size_t)n), route_heard(route),
+			     clock_now());
+	if (route->registers & ROUTE_EVENTS && (sign != WATCH_WRITTEN || route->refresh))
+		bridge_hint(i->bridge, bytes_of(member, (size_t)n), sign, clock_now());
+	lives_heard(i->w->lives, i, event, m->text, m->published, m->late);
 }
 
 static void hear(struct world *w, void *arg)
@@ -223,9 +234,40 @@ static void hear(struct world *w, void *arg)
 	heard_message_free(m);
 }
 
-void instance_publish(struct instance *i, struct bytes channel, struct bytes message)
+static struct heard_message *message_new(struct instance *i, struct bytes channel,
+					 struct bytes text)
+{
+	struct heard_message *m = mem_alloc(1, sizeof *m);
+
+	m->i = i;
+	m->life = i->life;
+	m->subscription = i->subscriptions;
+	m->channel = bytes_of(mem_copy(channel), channel.n);
+	m->text = bytes_of(mem_copy(text), text.n);
+	m->published = i->w->now;
+	return m;
+}
+
+void instance_tell(struct instance *i, struct bytes channel, struct bytes key)
 {
 	struct heard_message *m;
+
+	if (!i->alive || !i->listening || i->role == SWEEPER)
+		return;
+	if (!strikes(i->w, FAULT_REORDER)) {
+		instance_publish(i, channel, key);
+		if (strikes(i->w, FAULT_DOUBLED))
+			instance_publish(i, channel, key);
+		return;
+	}
+	m = message_new(i, channel, key);
+	m->late = true;
+	at_owned(i->w, i->w->now + 20 + (usec_t)below(i->w, WIRE, 100 * USEC_PER_MSEC), hear, m,
+		 heard_message_free);
+}
+
+void instance_publish(struct instance *i, struct bytes channel, struct bytes message)
+{
 	usec_t when = i->w->now + 20 + (usec_t)below(i->w, WIRE, 2000);
 
 	if (!i->alive || !i->listening)
@@ -236,14 +278,8 @@ void instance_publish(struct instance *i, struct bytes channel, struct bytes mes
 			instance_deafen(i);
 		return;
 	}
-	m = mem_alloc(1, sizeof *m);
-	m->i = i;
-	m->life = i->life;
-	m->subscription = i->subscriptions;
-	m->channel = bytes_of(mem_copy(channel), channel.n);
-	m->text = bytes_of(mem_copy(message), message.n);
 	i->heard_at = when > i->heard_at ? when : i->heard_at + 1;
-	at_owned(i->w, i->heard_at, hear, m, heard_message_free);
+	at_owned(i->w, i->heard_at, hear, message_new(i, channel, message), heard_message_free);
 }
 
 /* The turn of the loop -------------------------------------------------- */
@@ -412,7 +448,7 @@ static struct routes *make_routes(const struct world *w)
 	if (!add_route(rs, "w*", ROUTE_APP, ROUTE_EMIT, "topic0", dead) ||
 	    !add_route(rs, "x*", ROUTE_APP, ROUTE_EMIT, "topic1", dead) ||
 	    !add_route(rs, "d*", ROUTE_APP, ROUTE_DROP, "topic1", false) ||
-	    !add_route(rs, "n*", ROUTE_NOTICE, ROUTE_EMIT, "topic2", false))
+	    !add_route(rs, "n*", ROUTE_NOTICE, ROUTE_EMIT, "topic2", false) || !foreign_routes(rs))
 		abort();
 	return rs;
 }
@@ -454,6 +490,7 @@ static void end(struct instance *i)
 	i->redis = NULL;
 	i->alive = false;
 	i->life++;
+	lives_forget(i->w->lives, i);
 	counters_add(&i->before, bridge_counters(i->bridge));
 	calls_free(i->calls);
 	bridge_free(i->bridge);
@@ -560,6 +597,7 @@ struct instance *instance_new(struct world *w, unsigned number)
 		.lease = LEASE, .grace = 50 * USEC_PER_MSEC,
 		.sweep_interval = 5 * USEC_PER_SEC,
 		.dead_topic = w->dead_topic ? BYTES("dead3") : bytes_none,
+		.scan_rate = 4000, .rescan = RESCAN,
 		.park_min = 500 * USEC_PER_MSEC, .park_max = 4 * USEC_PER_SEC,
 	};
 	begin(i);

@@ -26,7 +26,7 @@ const struct class classes[CLASSES] = {
 
 struct unannounced {
 	unsigned expired, apart;	/* in all; not right after another */
-	unsigned came;
+	unsigned came, late;
 	usec_t last;
 };
 
@@ -187,6 +187,22 @@ void ledger_replayed(struct ledger *l, struct life *dead, int64_t due, const cha
 		life->exempt = true;
 }
 
+bool ledger_expect(struct ledger *l, const struct member *m, uint64_t birth, int64_t due,
+		   const struct class *class, bool dropped)
+{
+	struct buf id = { 0 };
+	bool fresh;
+
+	ce_id_write(m, birth, 0, &id);
+	fresh = !find(l, buf_view(&id));
+	if (fresh && dropped)
+		add(l, buf_view(&id), class, due)->fate = ENDED;
+	else if (fresh)
+		add(l, buf_view(&id), class, due);
+	buf_clear(&id);
+	return fresh;
+}
+
 static bool is_dead(struct ledger *l, const char *id)
 {
 	struct bytes argv[] = { BYTES("ZSCORE"), BYTES(PREFIX ":dead"), bytes_str(id) };
@@ -246,6 +262,16 @@ void ledger_expired(struct ledger *l, struct bytes key)
 	trace(l->w, "expired %.*s", (int)key.n, key.p);
 }
 
+void ledger_heard_late(struct ledger *l, struct bytes member)
+{
+	struct unannounced *u = NULL;
+
+	if (bytes_starts(member, BYTES("k:0:")))
+		u = unannounced(l, bytes_skip(member, sizeof "k:0:" - 1));
+	if (u)
+		u->late++;
+}
+
 /* What is remembered of claims may be gone, or be dated by another clock. */
 static bool may_come_twice(const struct ledger *l)
 {
@@ -275,7 +301,7 @@ static void arrived_unannounced(struct ledger *l, const struct life *life)
 
 	u = unannounced(l, bytes_skip(bytes_str(life->id), sizeof "k:0:" - 1));
 
-	if (++u->came > u->expired && !may_come_twice(l))
+	if (++u->came > u->expired + u->late && !may_come_twice(l))
 		complain(l->w, "%s: %u arrivals of %u expiries", life->id, u->came, u->expired);
 }
 

@@ -22,6 +22,7 @@
 #ifndef LAPSED_TESTS_SIM_LEDGER_H
 #define LAPSED_TESTS_SIM_LEDGER_H
 
+#include "core/record.h"
 #include "world.h"
 
 #define NAMES	24	/* of each class */
@@ -65,6 +66,13 @@ struct life *ledger_dead_one(struct ledger *l, size_t from);
 void ledger_end(struct ledger *l, struct life *life, const char *status);
 void ledger_touch(struct ledger *l, struct life *life);
 
+/*
+ * The application knows nothing of it, and it was claimed: it will arrive, or
+ * it was dropped and won't.  False when it was known already.
+ */
+bool ledger_expect(struct ledger *l, const struct member *m, uint64_t birth, int64_t due,
+		   const struct class *class, bool dropped);
+
 /* What happens. */
 void ledger_arrived(struct ledger *l, struct bytes id);
 /* It may arrive once more; `counted` by the daemon. */
@@ -72,6 +80,8 @@ void ledger_reason(struct ledger *l, struct bytes id, bool counted);
 /* A dead letter arrived in its topic. */
 void ledger_told(struct ledger *l, struct bytes id, struct bytes reason);
 void ledger_expired(struct ledger *l, struct bytes key);
+/* A claim told of it long after it was sent, so it may be claimed once more. */
+void ledger_heard_late(struct ledger *l, struct bytes member);
 void ledger_failed_over(struct ledger *l, usec_t since);
 
 /* The verdict; ledger_check() complains. */

@@ -12,7 +12,6 @@
 #define OPEN	12	/* batches that are remembered */
 #define MEMBERS	10
 #define TOKENS	8	/* of jobs that are remembered */
-#define PREFIX	"lapse:{0}"
 
 struct holder {
 	char slot[8], epoch[24], nonce[24];
@@ -104,6 +103,7 @@ static void arg(struct player *p, const char *fmt, ...)
 static void begin(struct player *p, const char *name, size_t nkeys)
 {
 	p->call.argc = 0;
+	p->call.unordered = false;
 	p->call.db = 0;
 	p->call.nkeys = nkeys;
 	arg(p, "%s", name);
@@ -117,6 +117,34 @@ static const struct reply *go(struct player *p)
 
 	p->accepted += r->kind != REPLY_ERROR;
 	return r;
+}
+
+uint64_t player_below(struct player *p, uint64_t n)
+{
+	return below(p, n);
+}
+
+void player_begin(struct player *p, const char *name, size_t nkeys, unsigned db)
+{
+	begin(p, name, nkeys);
+	p->call.db = db;
+}
+
+void player_arg(struct player *p, const char *fmt, ...)
+{
+	char text[sizeof p->room[0]];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	arg(p, "%s", text);
+}
+
+const struct reply *player_go(struct player *p, bool unordered)
+{
+	p->call.unordered = unordered;
+	return go(p);
 }
 
 static const char *text(const struct reply *r, size_t i)
@@ -486,7 +514,8 @@ static void play_claim(struct player *p)
 		if (below(p, 2))
 			arg(p, "-");
 		else
-			arg(p, "%d", (int)below(p, 300));
+			arg(p, "%d%s%s", (int)below(p, 300), below(p, 2) ? "!" : "",
+			    i + 1 == heard && below(p, 3) == 0 ? "+" : "");
 	}
 	r = go(p);
 	if (r->kind == REPLY_ARRAY)
@@ -639,7 +668,9 @@ void player_act(struct player *p)
 
 	if (below(p, 40) == 0)
 		sides_oom(p->sides, below(p, 3) == 0);
-	if (what >= 100)
+	if (below(p, 4) == 0)
+		player_keys_act(p, p->sides);
+	else if (what >= 100)
 		play_job(p);
 	else if (what < 18)
 		play_schedule(p);

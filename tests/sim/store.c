@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/glob.h"
 #include "core/mem.h"
 #include "dict.h"
 
@@ -175,14 +176,32 @@ static void drop_key(struct store *s, size_t db, struct bytes key)
 	dict_remove(&s->dbs[db], key);
 }
 
-static void expire_key(struct store *s, size_t db, struct bytes key)
+static void keyevent(struct store *s, size_t db, const char *event, struct bytes key)
 {
-	char channel[64], *name = mem_copy(key);
-	int n = snprintf(channel, sizeof channel, "__keyevent@%zu__:expired", db);
+	char channel[64];
+	int n = snprintf(channel, sizeof channel, "__keyevent@%zu__:%s", db, event);
+
+	s->publish(s->arg, bytes_of(channel, (size_t)n), key);
+}
+
+static void event(const struct call *c, const char *name)
+{
+	keyevent(c->s, c->s->db, name, c->argv[1]);
+}
+
+/* `key` may be that of the item. */
+static void end_key(struct store *s, size_t db, struct bytes key, const char *how)
+{
+	char *name = mem_copy(key);
 
 	drop_key(s, db, bytes_of(name, key.n));
-	s->publish(s->arg, bytes_of(channel, (size_t)n), bytes_of(name, key.n));
+	keyevent(s, db, how, bytes_of(name, key.n));
 	free(name);
+}
+
+static void expire_key(struct store *s, size_t db, struct bytes key)
+{
+	end_key(s, db, key, "expired");
 }
 
 static bool overdue(const struct store *s, const struct object *o)
@@ -339,6 +358,9 @@ static void cmd_set(struct call *c)
 	else if (c->argc == 5 && is_word(c->argv[3], "PXAT"))
 		o->expires = number(c->argv[4]);
 	c->s->written = true;
+	event(c, "set");
+	if (o->expires >= 0)
+		event(c, "expire");
 	reply_ok(c->out);
 }
 
@@ -355,6 +377,8 @@ static void cmd_persist(struct call *c)
 	struct object *o = look(c->s, c->argv[1]);
 
 	reply_int(c->out, o && o->expires >= 0);
+	if (o && o->expires >= 0)
+		event(c, "persist");
 	if (o)
 		o->expires = -1;
 }
@@ -364,8 +388,12 @@ static void cmd_pexpireat(struct call *c)
 	struct object *o = look(c->s, c->argv[1]);
 
 	reply_int(c->out, o != NULL);
-	if (o)
+	if (o && number(c->argv[2]) <= c->s->us / 1000) {
+		end_key(c->s, c->s->db, c->argv[1], "del");
+	} else if (o) {
 		o->expires = number(c->argv[2]);
+		event(c, "expire");
+	}
 }
 
 static void cmd_unlink(struct call *c)
@@ -374,11 +402,21 @@ static void cmd_unlink(struct call *c)
 
 	for (size_t i = 1; i < c->argc; i++)
 		if (look(c->s, c->argv[i])) {
-			drop_key(c->s, c->s->db, c->argv[i]);
+			end_key(c->s, c->s->db, c->argv[i], "del");
 			n++;
 		}
 	c->s->written = true;
 	reply_int(c->out, n);
+}
+
+static void cmd_getdel(struct call *c)
+{
+	struct object *o = typed(c, KIND_STRING);
+
+	if (!o)
+		return;
+	reply_str(c->out, o->string);
+	end_key(c->s, c->s->db, c->argv[1], "del");
 }
 
 static void cmd_rename(struct call *c)
@@ -391,13 +429,143 @@ static void cmd_rename(struct call *c)
 		reply_error(c->out, "ERR no such key");
 		return;
 	}
+	if (bytes_eq(c->argv[1], c->argv[2])) {
+		reply_ok(c->out);
+		return;
+	}
 	if (look(c->s, c->argv[2]))
 		drop_key(c->s, c->s->db, c->argv[2]);
 	dict_remove(&c->s->dbs[c->s->db], c->argv[1]);
 	it = dict_put(&c->s->dbs[c->s->db], c->argv[2], &fresh);
 	it->object = o;
 	c->s->written = true;
+	event(c, "rename_from");
+	keyevent(c->s, c->s->db, "rename_to", c->argv[2]);
 	reply_ok(c->out);
+}
+
+static void cmd_flushdb(struct call *c)
+{
+	struct dict *d = &c->s->dbs[c->s->db];
+
+	while (d->first)
+		drop_key(c->s, c->s->db, d->first->key);
+	reply_ok(c->out);
+}
+
+static void cmd_type(struct call *c)
+{
+	static const char *const names[] = { "string", "hash", "zset" };
+	struct object *o = look(c->s, c->argv[1]);
+
+	reply_bytes(c->out, REPLY_STATUS, bytes_str(o ? names[o->kind] : "none"));
+}
+
+static void cmd_strlen(struct call *c)
+{
+	struct object *o = typed(c, KIND_STRING);
+
+	if (c->out->kind != REPLY_ERROR)
+		reply_int(c->out, o ? (int64_t)o->string.n : 0);
+}
+
+static void cmd_append(struct call *c)
+{
+	struct object *o = may_grow(c) ? typed(c, KIND_STRING) : NULL;
+	struct buf value = { 0 };
+
+	if (c->out->kind == REPLY_ERROR)
+		return;
+	o = make(c->s, c->argv[1], KIND_STRING);
+	buf_add(&value, o->string);
+	buf_add(&value, c->argv[2]);
+	free((char *)o->string.p);
+	o->string = bytes_of(mem_copy(buf_view(&value)), value.n);
+	buf_clear(&value);
+	c->s->written = true;
+	event(c, "append");
+	reply_int(c->out, (int64_t)o->string.n);
+}
+
+/* Of INFO only the keyspace. */
+static void cmd_info(struct call *c)
+{
+	struct buf text = { 0 };
+
+	buf_str(&text, "# Keyspace\r\n");
+	for (size_t i = 0; i < STORE_DBS; i++)
+		if (c->s->dbs[i].n)
+			buf_printf(&text, "db%zu:keys=%zu,expires=0,avg_ttl=0\r\n", i,
+				   c->s->dbs[i].n);
+	reply_str(c->out, buf_view(&text));
+	buf_clear(&text);
+}
+
+/* SCAN ------------------------------------------------------------------- */
+
+static uint32_t place_of(struct bytes key)
+{
+	uint32_t x = 2166136261u;
+
+	for (size_t i = 0; i < key.n; i++)
+		x = (x ^ (unsigned char)key.p[i]) * 16777619u;
+	return (x ^ x >> 15) | 1;	/* 0 is the beginning, and the end */
+}
+
+static int by_place(const void *a, const void *b)
+{
+	uint32_t x = place_of((*(struct item *const *)a)->key);
+	uint32_t y = place_of((*(struct item *const *)b)->key);
+
+	return (x > y) - (x < y);
+}
+
+/* Those from `place` on, in order; the caller frees. */
+static struct item **items_from(struct dict *d, int64_t place, size_t *n)
+{
+	struct item **items = mem_alloc(d->n + 1, sizeof *items);
+
+	*n = 0;
+	for (struct item *it = d->first; it; it = it->next)
+		if (place_of(it->key) >= place)
+			items[(*n)++] = it;
+	qsort(items, *n, sizeof *items, by_place);
+	return items;
+}
+
+/* An eighth of what is asked for, so that a pass of few keys has steps, too. */
+static void cmd_scan(struct call *c)
+{
+	struct dict *d = &c->s->dbs[c->s->db];
+	struct bytes pattern = bytes_none;
+	size_t n, i, count = 10;
+	struct item **items = items_from(d, number(c->argv[1]), &n);
+	struct reply *cursor = reply_add(c->out), *list = reply_add(c->out);
+	char room[16];
+
+	for (i = 2; i + 1 < c->argc; i += 2) {
+		if (is_word(c->argv[i], "COUNT"))
+			count = (size_t)number(c->argv[i + 1]) / 8 + 1;
+		else
+			pattern = c->argv[i + 1];
+	}
+	list->kind = REPLY_ARRAY;
+	for (i = 0; i < n && (i < count || place_of(items[i]->key) == place_of(items[i - 1]->key)); i++)
+		if (!pattern.n || glob_match(pattern, items[i]->key, NULL))
+			reply_str(reply_add(list), items[i]->key);
+	snprintf(room, sizeof room, "%u", i < n ? place_of(items[i]->key) : 0);
+	cursor = &c->out->items[0];
+	reply_str(cursor, bytes_str(room));
+	free(items);
+	/* Who is overdue expires as it is met. */
+	n = 0;
+	for (i = 0; i < list->n; i++) {
+		if (look(c->s, list->items[i].str))
+			list->items[n++] = list->items[i];
+		else
+			reply_clear(&list->items[i]);
+	}
+	list->n = n;
 }
 
 static void cmd_hget(struct call *c)
@@ -432,11 +600,11 @@ static void cmd_hmget(struct call *c)
 
 static void cmd_hset(struct call *c)
 {
-	struct object *o = typed(c, KIND_HASH);
+	struct object *o = may_grow(c) ? typed(c, KIND_HASH) : NULL;
 	int64_t added = 0;
 	bool fresh;
 
-	if (c->out->kind == REPLY_ERROR || !may_grow(c))
+	if (c->out->kind == REPLY_ERROR)
 		return;
 	o = make(c->s, c->argv[1], KIND_HASH);
 	for (size_t i = 2; i + 1 < c->argc; i += 2) {
@@ -444,6 +612,7 @@ static void cmd_hset(struct call *c)
 		added += fresh;
 	}
 	c->s->written = true;
+	event(c, "hset");
 	reply_int(c->out, added);
 }
 
@@ -522,11 +691,11 @@ static void cmd_hscan(struct call *c)
 
 static void cmd_zadd(struct call *c)
 {
-	struct object *o = typed(c, KIND_ZSET);
+	struct object *o = may_grow(c) ? typed(c, KIND_ZSET) : NULL;
 	bool only = is_word(c->argv[2], "XX"), fresh = is_word(c->argv[2], "NX"), exclusive;
 	int64_t added = 0;
 
-	if (c->out->kind == REPLY_ERROR || !may_grow(c))
+	if (c->out->kind == REPLY_ERROR)
 		return;
 	if (!o && !only)
 		o = make(c->s, c->argv[1], KIND_ZSET);
@@ -701,6 +870,9 @@ static const struct {
 	{ "PTTL", 2, cmd_pttl }, { "SET", 3, cmd_set }, { "GET", 2, cmd_get },
 	{ "PERSIST", 2, cmd_persist }, { "PEXPIREAT", 3, cmd_pexpireat },
 	{ "DEL", 2, cmd_unlink }, { "UNLINK", 2, cmd_unlink }, { "RENAME", 3, cmd_rename },
+	{ "GETDEL", 2, cmd_getdel }, { "FLUSHDB", 1, cmd_flushdb }, { "TYPE", 2, cmd_type },
+	{ "STRLEN", 2, cmd_strlen }, { "APPEND", 3, cmd_append }, { "INFO", 2, cmd_info },
+	{ "SCAN", 2, cmd_scan },
 	{ "HEXISTS", 3, cmd_hexists }, { "HGET", 3, cmd_hget }, { "HMGET", 3, cmd_hmget }, { "HSET", 4, cmd_hset },
 	{ "HDEL", 3, cmd_hdel }, { "HLEN", 2, cmd_hlen }, { "HSTRLEN", 3, cmd_hstrlen },
 	{ "HKEYS", 2, cmd_hkeys }, { "HGETALL", 2, cmd_hgetall }, { "HSCAN", 3, cmd_hscan },
@@ -810,6 +982,16 @@ void store_expire(struct store *s, size_t n)
 			expire_key(s, i, it->key);
 			n--;
 		}
+}
+
+bool store_evict(struct store *s, unsigned db, struct bytes key)
+{
+	struct item *it = dict_get(&s->dbs[db], key);
+
+	if (!it || overdue(s, it->object))
+		return false;
+	end_key(s, db, key, "evicted");
+	return true;
 }
 
 void store_each_overdue(const struct store *s, store_overdue *f, void *arg)

@@ -10,7 +10,8 @@
  *
  * Expiry is as in Redis: a key exists through its last millisecond; looking at
  * it afterwards deletes it and publishes `expired`; store_expire() is the
- * active cycle, called when the simulation feels like it.
+ * active cycle, called when the simulation feels like it.  What the commands
+ * used here tell of keys is published as with notify-keyspace-events AKE.
  */
 #ifndef LAPSED_TESTS_SIM_STORE_H
 #define LAPSED_TESTS_SIM_STORE_H
@@ -59,6 +60,9 @@ void store_call(struct store *s, size_t argc, const struct bytes *argv, struct r
 
 /* Deletes up to `n` overdue keys. */
 void store_expire(struct store *s, size_t n);
+
+/* Evicts it; false when it is not there. */
+bool store_evict(struct store *s, unsigned db, struct bytes key);
 
 /* Every key that is overdue and was not looked at since. */
 typedef void store_overdue(void *arg, unsigned db, struct bytes key);

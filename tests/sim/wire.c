@@ -14,9 +14,11 @@
 #include "core/mem.h"
 #include "io/redis.h"
 #include "ledger.h"
+#include "lives.h"
 #include "world.h"
 
-#define SCRIPTS	32
+#define SCRIPTS		32
+#define LONG_WAY	(USEC_PER_SEC / 2)	/* a claim reckons with less than a second */
 
 struct redis {
 	struct instance *i;
@@ -32,6 +34,8 @@ struct flight {
 	struct redis *r;		/* NULL: the connection is gone */
 	redis_callback *cb;
 	void *priv;
+	uint64_t sent;			/* w->order of then */
+	usec_t since;			/* the same, as time */
 	size_t argc;
 	struct bytes *argv;		/* owned */
 	struct reply reply;
@@ -231,6 +235,13 @@ static void adopted(struct world *w, const struct bytes *argv, bool parked)
 	buf_clear(&id);
 }
 
+/* What it says of when keys were heard to expire is no longer so. */
+static void slow_claim(struct world *w, const struct flight *f)
+{
+	for (size_t i = 12; i + 1 < f->argc; i += 2)
+		ledger_heard_late(w->ledger, f->argv[i]);
+}
+
 static void run_script(struct world *w, struct flight *f)
 {
 	char name[41];
@@ -245,10 +256,15 @@ static void run_script(struct world *w, struct flight *f)
 		return;
 	}
 	trace_call(w, f, name);
+	if (strcmp(name, "claim") == 0 && w->now - f->since > LONG_WAY)
+		slow_claim(w, f);
 	store_set_time(w->store, redis_us(w));
 	host_run(w->host, w->store, name, 1, f->argc - 3, f->argv + 3, &f->reply);
 	if (holders_saw(w, name, f->argv + 4, f->argc - 4, &f->reply))
 		adopted(w, f->argv + 4, f->reply.items[5].str.n);
+	lives_looked(w->lives, &(struct look){
+		f->r ? f->r->i : NULL, f->sent, name, f->argv + 4, f->argc - 4
+	}, &f->reply);
 }
 
 /* The call is with Redis: it runs even if its caller is gone by now. */
@@ -280,6 +296,8 @@ bool redis_call(struct redis *r, size_t argc, const struct bytes *argv,
 		return false;
 	f = mem_alloc(1, sizeof *f);
 	f->r = r;
+	f->sent = w->order;
+	f->since = w->now;
 	f->cb = cb;
 	f->priv = priv;
 	f->argc = argc;

@@ -11,6 +11,7 @@
 #include "joblog.h"
 #include "jobs.h"
 #include "ledger.h"
+#include "lives.h"
 
 #define APP_MS		12000
 #define FAULTS_MORE	(3 * USEC_PER_SEC)	/* than the application */
@@ -167,11 +168,20 @@ void command(struct world *w, unsigned db, size_t argc, const struct bytes *argv
 static void on_publish(void *arg, struct bytes channel, struct bytes message)
 {
 	struct world *w = arg;
+	bool event = bytes_starts(channel, BYTES("__keyevent@"));
+	bool expired = event && bytes_eq(bytes_skip(channel, sizeof "__keyevent@0__:" - 1),
+					 BYTES("expired"));
+	bool foreign = event && lives_key(w->lives, message);
 
-	if (bytes_starts(channel, BYTES("__keyevent@0__:expired")))
+	/* Nobody listens to all of it. */
+	if (event && !expired && !foreign)
+		return;
+	if (foreign && expired)
+		lives_expired(w->lives, message);
+	else if (expired && channel.p[sizeof "__keyevent@" - 1] == '0')
 		ledger_expired(w->ledger, message);
 	for (size_t i = 0; i < w->ninstances; i++)
-		instance_publish(w->instances[i], channel, message);
+		(foreign ? instance_tell : instance_publish)(w->instances[i], channel, message);
 }
 
 static void active_expiry(struct world *w, void *arg)
@@ -189,6 +199,14 @@ static void application(struct world *w, void *arg)
 	if (w->now < w->app_end)
 		at(w, w->now + (usec_t)below(w, APP, (w->calm ? 15 : 50) * USEC_PER_MSEC),
 		   application, NULL);
+}
+
+static void foreign(struct world *w, void *arg)
+{
+	(void)arg;
+	foreign_act(w->foreign);
+	if (w->now < w->app_end)
+		at(w, w->now + 1 + (usec_t)below(w, FOREIGN, 80 * USEC_PER_MSEC), foreign, NULL);
 }
 
 /* The world ------------------------------------------------------------------ */
@@ -231,6 +249,8 @@ struct world *world_new(const struct world_conf *conf)
 	w->app = app_new(w);
 	w->joblog = joblog_new(w);
 	w->dead_topic = below(w, JOB, 3);
+	w->foreign = foreign_new(w);
+	w->lives = lives_new(w);
 	w->holders = holders_new();
 	w->scripts = script_cache_new();
 	faults_choose(w);
@@ -240,6 +260,7 @@ struct world *world_new(const struct world_conf *conf)
 		w->instances[i] = instance_new(w, i);
 	at(w, 1000, application, NULL);
 	w->jobs = jobs_new(w);
+	at(w, 1000, foreign, NULL);
 	at(w, 100 * USEC_PER_MSEC, active_expiry, NULL);
 	faults_start(w);
 	return w;
@@ -258,6 +279,8 @@ void world_free(struct world *w)
 	app_free(w->app);
 	jobs_free(w->jobs);
 	joblog_free(w->joblog);
+	foreign_free(w->foreign);
+	lives_free(w->lives);
 	holders_free(w->holders);
 	holders_free(w->snapshot_holders);
 	script_cache_free(w->scripts);
@@ -298,5 +321,6 @@ bool world_run(struct world *w)
 	for (size_t i = 0; i < w->ninstances; i++)
 		instance_check_rest(w->instances[i]);
 	ledger_check(w->ledger);
+	lives_check(w->lives);
 	return !w->broken;
 }

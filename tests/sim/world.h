@@ -13,7 +13,7 @@
  * Everything that happens is an event with a time; nothing else makes time go
  * on, so a seed gives the same run everywhere.
  *
- * Chance comes in three streams, so that a run with a kind of fault less has
+ * Chance comes in four streams, so that a run with a kind of fault less has
  * the same application and about the same story.
  */
 #ifndef LAPSED_TESTS_SIM_WORLD_H
@@ -63,7 +63,9 @@
 	X(POISON, "poison", 30, "an event that Kafka refuses for good") \
 	X(CORRUPT, "corrupt", 15, "a record is overwritten with something else") \
 	X(BIG, "big", 200, "a payload is large") \
-	X(RELOAD, "reload", 20, "new routes and limits")
+	X(RELOAD, "reload", 20, "new routes and limits") \
+	X(DOUBLED, "doubled", 200, "a keyspace event comes twice") \
+	X(REORDER, "reorder", 200, "a keyspace event comes behind later ones")
 
 enum fault {
 #define X(name, text, most, meaning)	FAULT_##name,
@@ -72,7 +74,7 @@ enum fault {
 	FAULT_KINDS
 };
 
-enum stream { WIRE, FAULT, APP, JOB, STREAMS };
+enum stream { WIRE, FAULT, APP, JOB, FOREIGN, STREAMS };
 
 struct world;
 struct instance;
@@ -111,6 +113,8 @@ struct world {
 	struct app *app;
 	struct jobs *jobs;
 	struct joblog *joblog;
+	struct foreign *foreign;
+	struct lives *lives;
 	struct holders *holders, *snapshot_holders;
 	struct script_cache *scripts;
 	struct instance *acting;	/* whose clock clock_now() tells */
@@ -170,6 +174,8 @@ void instance_cut(struct instance *i);		/* its worker connection */
 void instance_deafen(struct instance *i);	/* its subscription */
 void instance_reload(struct instance *i);
 void instance_publish(struct instance *i, struct bytes channel, struct bytes message);
+/* What Redis tells of a key of which the application says nothing. */
+void instance_tell(struct instance *i, struct bytes channel, struct bytes key);
 void instance_report(struct instance *i, unsigned life, struct entry *e, enum verdict v);
 unsigned instance_life(const struct instance *i);	/* changes with each start */
 unsigned instance_number(const struct instance *i);
