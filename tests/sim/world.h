@@ -13,7 +13,7 @@
  * Everything that happens is an event with a time; nothing else makes time go
  * on, so a seed gives the same run everywhere.
  *
- * Chance comes in four streams, so that a run with a kind of fault less has
+ * Chance comes in five streams, so that a run with a kind of fault less has
  * the same application and about the same story.
  */
 #ifndef LAPSED_TESTS_SIM_WORLD_H
