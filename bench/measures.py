@@ -448,6 +448,8 @@ def jobs(lab, quick):
         plain("scheduled in bulk, plain events", middle["bulk"], " events/s"),
         plain("ZADD and HSET of the same bytes, pipelined", middle["plain"], " events/s"),
         at_least(f"ratio, median of {rounds} rounds", ratio, 0.7),
+        plain("CPU of Redis, in bulk", middle["bulk_cpu_us"], " us/event"),
+        plain("CPU of Redis, ZADD and HSET", middle["plain_cpu_us"], " us/event"),
         plain("scheduled in bulk, jobs", middle["jobs"], " jobs/s"),
         plain(f"{n:,} due in one millisecond: due to last finish", life["seconds"], " s"),
         plain("of these delivered and finished", n / life["seconds"], " jobs/s"),
@@ -466,7 +468,9 @@ def _bulk_round(lab, n):
     for name, how in (("plain", {"how": "plain"}), ("bulk", {"how": "bulk"}),
                       ("jobs", {"how": "bulk", "ttr": HOUR})):
         lab.clean()
+        used = Used(redis=lab.redis.process.pid)
         took[name] = rate(lab.run("load", n=n, min=HOUR, max=2 * HOUR, key=0, **how))
+        took[f"{name}_cpu_us"] = used.per_event(n)["redis_cpu_us"]
     return {**took, "ratio": took["bulk"] / took["plain"], "others": others.share()}
 
 
