@@ -218,6 +218,7 @@ void bridge_link(struct bridge *b, bool up, usec_t now)
 void bridge_subscribed(struct bridge *b, usec_t now)
 {
 	b->gap = true;
+	heard_gap(b->heard);
 	claims_sweep(&b->claims, now);
 	scan_want(&b->scan, now);
 }

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/mem.h"
 
@@ -68,6 +69,11 @@ void heard_expect(struct heard *h, struct bytes member, usec_t now)
 	uint64_t hash = hash_of(member);
 
 	*echo_slot(h, hash) = (struct echo){ hash, now };
+}
+
+void heard_gap(struct heard *h)
+{
+	memset(h->echoes, 0, sizeof h->echoes);
 }
 
 /* True once for each expectation. */

@@ -56,6 +56,9 @@ void heard_since(struct heard *h, usec_t since);
 /* The next notification of `member` is the echo of our own look. */
 void heard_expect(struct heard *h, struct bytes member, usec_t now);
 
+/* Nothing was heard for a while: none of the echoes that are expected will come. */
+void heard_gap(struct heard *h);
+
 /*
  * The oldest `*n` keys at most, `*n` set to how many; valid until the next
  * call of any other function.  They stay until heard_done().

@@ -191,6 +191,13 @@ local function take_expired(c, member, score, at)
 	return true
 end
 
+-- Whether this life was stored after the word of an expiry came.
+local function born_after(c, member)
+	select_db(c, NSDB)
+	local birth = record_head(redis.call('HGET', c.prefix .. ':rec', member))
+	return birth and birth > c.expired[member] * 1000
+end
+
 local function claim_heard(c, member, word)
 	local db, key = split(c, member)
 	local text, sure, more = string.match(word, '^(%d*)-?(!?)(%+?)$')
@@ -219,13 +226,15 @@ local function claim_heard(c, member, word)
 		return score > c.ms or still_there(c, member, score, at)
 	end
 	-- When it was heard, what is in the shadow was not due: the word may be of
-	-- a life before, and not of one that expires as we look.
+	-- a life before, and is not of one that expires as we look.
 	local before = score > c.expired[member] + SLACK_MS
-	if before and echo then
+	if before and gone == 'f' then
+		return take(c, member, math.min(score, c.ms), 'f')
+	elseif before and (echo or born_after(c, member)) then
 		c.absorbed = c.absorbed + 1
 		return true
 	end
-	return take(c, member, math.min(score, c.ms), before and gone == 'f' and 'f' or 'h')
+	return take(c, member, math.min(score, c.ms), 'h')
 end
 
 local function claim_watched(c, member, score)

@@ -123,6 +123,14 @@ def test_the_life_before_was_heard_and_this_one_is_found(shard, instances, lazy)
     assert (member, envelope.due, envelope.certainty) == (b"k:0:k", due, "f")
 
 
+def test_a_word_from_before_this_life_says_nothing_of_it(shard, instances):
+    """The life in the shadow is younger than the word, so nobody told of its end."""
+    shard.pass_by(shard.call("setex", "50", "v", key="k")[1])
+    until(lambda: shard.client.get("k") is None)
+    member, envelope = instances[0].claim_one(KEY, "5000!")
+    assert envelope.certainty == "i"
+
+
 def again_after_a_claim(shard, instance):
     """The key has expired and was claimed; registered anew, that life is over too."""
     shard.pass_by(shard.call("setex", "1", "v", key="k")[1])

@@ -140,7 +140,7 @@ def test_what_was_written_since_is_another_matter(shard, register):
 
 
 def test_expired_and_set_again_before_anybody_looked(shard, register):
-    shard.client.set("k", "one", px=20)
+    shard.client.set("k", "one", px=200)
     register((KEY, "s", 100))
     due, record = shard.due()[MEMBER], shard.record(MEMBER)
     shard.pass_by(due + 5)
@@ -156,7 +156,7 @@ def test_expired_and_set_again_before_anybody_looked(shard, register):
 
 
 def test_expired_and_set_again_without_a_ttl(shard, register):
-    shard.client.set("k", "one", px=20)
+    shard.client.set("k", "one", px=200)
     register((KEY, "", 100))
     due = shard.due()[MEMBER]
     shard.pass_by(due + 5)
@@ -169,7 +169,7 @@ def test_expired_and_set_again_without_a_ttl(shard, register):
 
 def test_an_expiry_of_long_ago_is_not_of_this_life(shard, register):
     """Its end came after what was heard: that was of the life before."""
-    shard.client.set("k", "one", px=20)
+    shard.client.set("k", "one", px=200)
     register((KEY, "s", 100))
     due = shard.due()[MEMBER]
     shard.pass_by(due + 5)
@@ -180,7 +180,7 @@ def test_an_expiry_of_long_ago_is_not_of_this_life(shard, register):
 
 def test_deleted_after_it_had_expired(shard, register):
     """Expired, set again, deleted: the expiry stays for the claim."""
-    shard.client.set("k", "one", px=20)
+    shard.client.set("k", "one", px=200)
     register((KEY, "s", 100))
     shard.pass_by(shard.due()[MEMBER] + 5)
     assert register((KEY, "xds", 100, 0)) == {}
@@ -312,7 +312,7 @@ def test_claimed_when_it_is_due(shard, register):
 
 def test_heard_to_expire_and_there_again_is_claimed(shard, register):
     """The old life goes, the new one takes its place."""
-    shard.client.set("k", "one", px=20)
+    shard.client.set("k", "one", px=200)
     register((KEY, "s", 100))
     due = shard.due()[MEMBER]
     shard.pass_by(due + 5)

@@ -194,6 +194,8 @@ static void hear_key(struct instance *i, const struct heard_message *m)
 {
 	struct bytes event = bytes_skip(m->channel, sizeof "__keyevent@0__:" - 1);
 	enum watch_sign sign = watch_sign(event, true);
+	uint64_t echoes = bridge_counters(i->bridge)->echoes;
+	bool echo;
 	unsigned db = (unsigned)strtoul(m->channel.p + sizeof "__keyevent@" - 1, NULL, 10);
 	const struct route *route = routes_match(i->routes, db, m->text, NULL);
 	char member[256];
@@ -204,9 +206,11 @@ static void hear_key(struct instance *i, const struct heard_message *m)
 	if (sign == WATCH_EXPIRED)
 		bridge_heard(i->bridge, bytes_of(member, (size_t)n), route_heard(route),
 			     clock_now());
+	echo = bridge_counters(i->bridge)->echoes > echoes;
 	if (route->registers & ROUTE_EVENTS && (sign != WATCH_WRITTEN || route->refresh))
 		bridge_hint(i->bridge, bytes_of(member, (size_t)n), sign, clock_now());
-	lives_heard(i->w->lives, i, event, m->text, m->published, m->late);
+	lives_heard(i->w->lives, i, event, m->text, m->published,
+		    m->late || echo);
 }
 
 static void hear(struct world *w, void *arg)

@@ -14,6 +14,10 @@
 /* Without faults a life as long as this is registered. */
 #define REGISTERED_IN	(400 * USEC_PER_MSEC)
 /* What a claim saw keeps quiet those who hear of it afterwards (claim.lua). */
+/* An expiry that is told so late may be taken for that of the next life, if it is
+ * over by then, until what was registered for it has been claimed. */
+#define OLD_NEWS	(20 * USEC_PER_MSEC)
+#define NEWS_FOR	(10 * USEC_PER_SEC)
 #define ABSORBED_IN	(5500 * USEC_PER_MSEC)
 
 const struct kind kinds[KINDS] = {
@@ -241,6 +245,9 @@ void lives_heard(struct lives *l, const struct instance *i, struct bytes event,
 	for (struct key_life *life = k->lives; life; life = life->next)
 		if (is_told(life, sign, published))
 			life->told[n] = life->told_once = true;
+	/* How old it is, who hears it can't tell. */
+	if (sign == WATCH_EXPIRED && (late || l->w->now - published > OLD_NEWS))
+		k->old_news = l->w->now;
 	if (late)
 		return;
 	if (sign == WATCH_SET || (sign == WATCH_WRITTEN && k->kind->refresh))
@@ -286,7 +293,7 @@ static void settle_earlier(struct key *k, const struct look *look, bool cancels)
 		if (life->how == EXPIRED && !(k->kind->events && knew(life, look) &&
 					      life->dues_seen == life->ndues))
 			life->excused = true;
-		if (life->how != EXPIRED && cancels)
+		if (life->how != EXPIRED && life->how != EVICTED && cancels)
 			life->cancelled = true;
 	}
 }
@@ -509,9 +516,9 @@ static void claimed(struct lives *l, const struct look *look, struct bytes membe
 		return;
 	if (m.kind == MEMBER_WATCHED && lives_alive(k) && env.certainty != CERTAINTY_HEARD)
 		blame(l, k, k->lives, "is claimed while it lives");
-	else if (!life)
+	else if (!life && !(k->old_news && l->w->now - k->old_news < NEWS_FOR))
 		blame(l, k, k->lives, "is claimed, and there is nothing to tell");
-	else
+	else if (life)
 		check_claim(l, k, life, &env, &rec);
 }
 

@@ -52,6 +52,7 @@ struct key {
 	struct write writes[WRITES];	/* the latest */
 	size_t nwrites;
 	size_t write_heard[INSTANCES];	/* the latest that each was told of; 0: none */
+	usec_t old_news;		/* when an expiry was last told of too late */
 	struct key_life *lives;		/* the newest first; may be alive */
 };
 

@@ -46,6 +46,30 @@ START_TEST(keys_wait_in_order)
 }
 END_TEST
 
+START_TEST(what_waits_is_known_by_name)
+{
+	heard_add(heard, BYTES("k:0:a"), true, 10);
+	heard_add(heard, BYTES("k:0:b"), true, 11);
+	heard_add(heard, BYTES("k:0:a"), true, 12);
+	ck_assert_int_eq(heard_waits(heard, BYTES("k:0:a")), 12);
+	ck_assert_int_eq(heard_waits(heard, BYTES("k:0:b")), 11);
+	ck_assert_int_eq(heard_waits(heard, BYTES("k:0:c")), USEC_NEVER);
+	ck_assert(!heard_all(heard, 2));
+	heard_done(heard, 2);
+	ck_assert_int_eq(heard_waits(heard, BYTES("k:0:a")), 12);
+	ck_assert_int_eq(heard_waits(heard, BYTES("k:0:b")), USEC_NEVER);
+	ck_assert(heard_all(heard, 1));
+}
+END_TEST
+
+START_TEST(after_a_gap_no_echo_is_expected)
+{
+	heard_expect(heard, BYTES("k:0:a"), 10);
+	heard_gap(heard);
+	ck_assert_int_eq(heard_add(heard, BYTES("k:0:a"), true, 20), HEARD_KEPT);
+}
+END_TEST
+
 START_TEST(past_its_limits_keys_are_dropped)
 {
 	char big[65] = { 0 };
@@ -108,6 +132,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, keys_wait_in_order);
+	tcase_add_test(tests, what_waits_is_known_by_name);
+	tcase_add_test(tests, after_a_gap_no_echo_is_expected);
 	tcase_add_test(tests, past_its_limits_keys_are_dropped);
 	tcase_add_test(tests, an_expected_echo_is_swallowed_once);
 	tcase_add_test(tests, an_echo_may_come_before_it_is_expected);
