@@ -146,6 +146,20 @@ struct job_life *joblog_current(struct joblog *l, size_t name)
 	return l->current[name];
 }
 
+static struct job_life *find(struct joblog *l, struct bytes id, unsigned *attempt)
+{
+	const char *dot = memchr(id.p, '.', id.n);
+	size_t n = dot ? (size_t)(dot - id.p) : id.n;
+
+	*attempt = 0;
+	for (size_t i = n + 1; i < id.n; i++)
+		*attempt = 10 * *attempt + (unsigned)(id.p[i] - '0');
+	for (size_t i = l->n; i-- && *attempt < JOB_ATTEMPTS; )
+		if (bytes_eq(bytes_str(l->lives[i]->id), bytes_of(id.p, n)))
+			return l->lives[i];
+	return NULL;
+}
+
 static void out_of_the_way(struct joblog *l, struct job_life *old, bool replaced)
 {
 	if (replaced && gone(old) && !unsure(old))
@@ -163,7 +177,8 @@ static void out_of_the_way(struct joblog *l, struct job_life *old, bool replaced
 struct job_life *joblog_begin(struct joblog *l, size_t name, const char *status, int64_t due,
 			      const char *id, const struct job *terms)
 {
-	struct job_life *life = mem_alloc(1, sizeof *life), *old = l->current[name];
+	struct job_life *life = mem_alloc(1, sizeof *life), *old = l->current[name], *twin;
+	unsigned attempt;
 
 	snprintf(life->id, sizeof life->id, "%.*s", (int)strcspn(id, "."), id);
 	life->name = name;
@@ -171,6 +186,10 @@ struct job_life *joblog_begin(struct joblog *l, size_t name, const char *status,
 	life->due = due;
 	life->exact = true;
 	touch(l, life);
+	/* A clock that stepped back, and a failover, and it is not told from another. */
+	twin = find(l, bytes_str(id), &attempt);
+	if (twin && struck(l->w, FAULT_FAILOVER) && struck(l->w, FAULT_CLOCK))
+		life->exempt = twin->exempt = true;
 	if (old)
 		out_of_the_way(l, old, strcmp(status, "replaced") == 0);
 	else if (strcmp(status, "scheduled") != 0)
@@ -201,7 +220,7 @@ void joblog_cancel(struct joblog *l, size_t name, const char *status, const char
 	}
 }
 
-/* What is due again may be the next attempt, or about to die. */
+/* What is due again may be the next attempt. */
 void joblog_reschedule(struct joblog *l, size_t name, const char *status, int64_t due)
 {
 	struct job_life *life = l->current[name];
@@ -210,18 +229,18 @@ void joblog_reschedule(struct joblog *l, size_t name, const char *status, int64_
 		return;
 	if (gone(life) && !unsure(life))
 		broken(l, life, life->attempt, "was rescheduled, and had ended");
+	if (life->end == JOB_DYING && !unsure(life))
+		broken(l, life, life->attempt, "was rescheduled, and is about to die");
 	if (!runs(life))
 		return;
 	if (life->deadline && !may_have_ended(l, life))
 		broken(l, life, life->attempt, "was rescheduled, and waits");
-	if (life->deadline && is_last(life, life->attempt)) {
-		life->end = JOB_DYING;
-	} else {
-		if (life->deadline)
-			out_of_time(l, life);
-		life->due = due;
-		life->exact = true;
-	}
+	if (life->deadline && is_last(life, life->attempt) && !unsure(life))
+		broken(l, life, life->attempt, "was rescheduled, and has no attempt left");
+	if (life->deadline && !is_last(life, life->attempt))
+		out_of_time(l, life);
+	life->due = due;
+	life->exact = true;
 	touch(l, life);
 }
 
@@ -370,20 +389,6 @@ void joblog_failed(struct joblog *l, struct job_life *life, unsigned attempt,
 
 /* Arrivals ------------------------------------------------------------------- */
 
-static struct job_life *find(struct joblog *l, struct bytes id, unsigned *attempt)
-{
-	const char *dot = memchr(id.p, '.', id.n);
-	size_t n = dot ? (size_t)(dot - id.p) : id.n;
-
-	*attempt = 0;
-	for (size_t i = n + 1; i < id.n; i++)
-		*attempt = 10 * *attempt + (unsigned)(id.p[i] - '0');
-	for (size_t i = l->n; i-- && *attempt < JOB_ATTEMPTS; )
-		if (bytes_eq(bytes_str(l->lives[i]->id), bytes_of(id.p, n)))
-			return l->lives[i];
-	return NULL;
-}
-
 void joblog_reason(struct joblog *l, struct bytes id)
 {
 	unsigned attempt;
@@ -493,7 +498,8 @@ void joblog_told(struct joblog *l, struct bytes id, struct bytes reason)
 		return;
 	}
 	a = &life->attempts[attempt];
-	if (++a->told > 1 + a->reasons && !unsure(life))
+	/* Poison may be refused while it dies of a failure. */
+	if (++a->told > 1 + a->reasons + life->poison && !unsure(life))
 		broken(l, life, attempt, "is told to be dead once more without a reason");
 	if (!reason_fits(life, attempt, reason))
 		broken(l, life, attempt, "is told to be dead for a wrong reason");

@@ -24,12 +24,11 @@
 #include "world.h"
 
 #define JOBS		16
-#define BAD		100	/* failed seeds that a process remembers */
 #define SEED_SECONDS	120	/* a run that takes longer hangs */
 
 struct totals {
 	uint64_t at, done;	/* the seed of now, and how many are over */
-	uint64_t bad[BAD], nbad;	/* seeds that failed */
+	uint64_t nbad;		/* seeds that failed */
 	struct counters sum;
 	uint64_t duplicates, calm;
 	struct job_sums jobs;
@@ -150,6 +149,13 @@ struct options {
 	struct world_conf conf;
 };
 
+static unsigned told_failed(uint64_t seed)
+{
+	printf("seed %llu fails\n", (unsigned long long)seed);
+	fflush(stdout);
+	return 1;
+}
+
 static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step, bool go_on)
 {
 	struct host *hosts[HOSTS] = { NULL };
@@ -163,8 +169,8 @@ static void work(struct totals *t, uint64_t first, uint64_t end, uint64_t step, 
 			t->done++;
 		else if (!go_on)
 			_exit(1);
-		else if (t->nbad < BAD)
-			t->bad[t->nbad++] = seed;
+		else
+			t->nbad += told_failed(seed);
 	}
 	_exit(0);
 }
@@ -228,16 +234,12 @@ static void sum_up(const struct totals *t, size_t n)
 	putchar('\n');
 }
 
-static size_t tell_failed(const struct totals *t, size_t n)
+static bool any_failed(const struct totals *t, size_t n)
 {
-	size_t bad = 0;
-
 	for (size_t i = 0; i < n; i++)
-		for (uint64_t k = 0; k < t[i].nbad; k++)
-			printf("%s%llu", bad++ ? " " : "failed: ", (unsigned long long)t[i].bad[k]);
-	if (bad)
-		putchar('\n');
-	return bad;
+		if (t[i].nbad)
+			return true;
+	return false;
 }
 
 /* The first process that ends badly ends all. */
@@ -274,7 +276,7 @@ static int many(const struct options *o)
 		return 1;
 	}
 	sum_up(t, jobs);
-	return tell_failed(t, jobs) ? 1 : 0;
+	return any_failed(t, jobs);
 }
 
 /* Options ---------------------------------------------------------------- */
