@@ -27,8 +27,7 @@ local function lapse_reschedule(keys, argv)
 		return redis.call('ZSCORE', prefix .. ':wait', member) and { 'waiting' }
 			or not_pending(prefix, member)
 	end
-	-- What is dying is always due.
-	local job = tonumber(at) * 1000 <= us and job_find(prefix, member)
+	local job = job_find(prefix, member)
 	if job and job.state == 'dying' then
 		return { 'dying' }
 	end

@@ -39,7 +39,8 @@ end
 
 -- The answer for what is pending or waiting; nil, and the job if it is one, for
 -- what may be in flight or dead.  A record is read only when it matters: it may
--- be large, and what is dying is always due.
+-- be large, and what is dying is due (unless a clock stepped back: it is called
+-- scheduled then).
 local function take_standing(prefix, member, ms)
 	local due = redis.call('ZSCORE', prefix .. ':due', member)
 	local job = not (due and tonumber(due) > ms) and job_find(prefix, member)

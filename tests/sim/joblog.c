@@ -524,7 +524,9 @@ void joblog_failed_over(struct joblog *l, usec_t since)
 		struct job_life *life = l->lives[i];
 
 		life->exempt |= names[life->name];
-		life->undone |= !gone(life) && life->due <= redis_ms(l->w);
+		/* One that came was due, wherever a clock stands that stepped since. */
+		life->undone |= !gone(life) && (life->due <= redis_ms(l->w) ||
+						life->attempts[life->attempt].came);
 		for (unsigned k = 0; k < JOB_ATTEMPTS; k++) {
 			struct job_attempt *a = &life->attempts[k];
 

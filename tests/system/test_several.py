@@ -22,7 +22,7 @@ def lapse(world, *args, **options):
 def test_keys_in_several_databases(world):
     """The database is part of the event; the same name in two is two keys."""
     lapsed = world.lapsed(redis={"databases": "0,3"}, routes={
-        "three": {"pattern": "order:*", "database": "3", "key": "three-{db}"},
+        "three": {"pattern": "order:*", "databases": "3", "key": "three-{db}"},
         "rest": {"pattern": "order:*", "key": "rest-{db}"}})
     lapsed.wait("redis.subscribed")
     ids = [world.setex("order:1", "100", b"0"), world.setex("order:1", "100", b"3", "db", "3")]
