@@ -200,9 +200,8 @@ end
 
 local function claim_heard(c, member, word)
 	local db, key = split(c, member)
-	local text, sure, more = string.match(word, '^(%d*)-?(!?)(%+?)$')
+	local text, sure = string.match(word, '^(%d*)-?(!?)%+?$')
 	local age = tonumber(text)
-	c.more = c.more or more == '+'
 	-- `seen` has when it expired, not when somebody got round to asking.
 	c.expired[member] = c.ms - (age or 0)
 	select_db(c, NSDB)
@@ -223,7 +222,8 @@ local function claim_heard(c, member, word)
 			and score <= c.expired[member] + SLACK_MS and at ~= score then
 			return take_expired(c, member, score, at)
 		end
-		return score > c.ms or still_there(c, member, score, at)
+		-- Of its end the next claim may be told.
+		return score > c.ms or c.more or still_there(c, member, score, at)
 	end
 	-- When it was heard, what is in the shadow was not due: the word may be of
 	-- a life before, and is not of one that expires as we look.
@@ -241,7 +241,6 @@ local function claim_watched(c, member, score)
 	local db, key = split(c, member)
 	local gone, at = look(c, db, key)
 	if not gone then
-		-- Of its end the next claim may be told.
 		return c.more or still_there(c, member, score, at)
 	end
 	if gone == 'i' and score + c.hush > c.ms then
@@ -392,6 +391,7 @@ local function lapse_claim(keys, argv)
 	if tonumber(seq) <= last then
 		return batch_answer(prefix, c.us, slot, seq, true)
 	end
+	c.more = #argv > 8 and byte(argv[#argv], -1) == 43	-- +
 	for i = 9, #argv, 2 do
 		local member, before = argv[i], #c.members
 		if not c.taken[member] then
