@@ -142,11 +142,8 @@ static void arg_heard(struct calls *c, const struct heard_key *k, usec_t now, bo
 {
 	size_t from = c->text.n;
 
-	if (k->anyway == HEARD_LISTED)
-		buf_str(&c->text, "-");
-	else
-		buf_int(&c->text, (now - k->at) / USEC_PER_MSEC);
-	buf_str(&c->text, k->anyway == HEARD_SURE ? "!" : "");
+	buf_int(&c->text, (now - k->at) / USEC_PER_MSEC);
+	buf_str(&c->text, k->anyway == HEARD_LISTED ? "-" : k->anyway == HEARD_SURE ? "!" : "");
 	buf_str(&c->text, more ? "+" : "");
 	arg_text(c, from);
 }

@@ -5,9 +5,9 @@
 --
 -- ARGV: slot, epoch, nonce, seq, limit, bytes, hush ms, window ms, then
 -- (member, age ms) of every watched key that was heard to expire, `limit` at
--- most.  An age of `-` is for a key that matters only if it is in the shadow;
--- one with a `!` behind it for a key whose life in the shadow that must have been;
--- a `+` behind the last one: more were heard, and come with the next claim.
+-- most.  A `-` behind the age is for a key that matters only if it is in the
+-- shadow; a `!` for one whose life in the shadow that must have been; a `+` behind
+-- the last one: more were heard, and come with the next claim.
 -- Answer: see docs/protocol.md, "a batch answer".
 --
 -- A watched key is looked at itself:
@@ -200,16 +200,16 @@ end
 
 local function claim_heard(c, member, word)
 	local db, key = split(c, member)
-	local text, sure = string.match(word, '^(%d*)-?(!?)%+?$')
-	local age = tonumber(text)
+	local text, sign = string.match(word, '^(%d*)([-!]?)%+?$')
+	local age = tonumber(text) or 0
 	-- `seen` has when it expired, not when somebody got round to asking.
-	c.expired[member] = c.ms - (age or 0)
+	c.expired[member] = c.ms - age
 	select_db(c, NSDB)
 	local score = tonumber(redis.call('ZSCORE', c.prefix .. ':due', member) or nil)
 	local seen = tonumber(redis.call('ZSCORE', c.prefix .. ':seen', member) or nil)
 	local echo = seen and seen >= c.expired[member] - c.window
 	if not score then
-		if echo or not age then
+		if echo or sign == '-' then
 			c.absorbed = c.absorbed + 1
 			return true
 		end
@@ -218,7 +218,7 @@ local function claim_heard(c, member, word)
 	local gone, at = look(c, db, key)
 	if not gone then
 		-- A claim from before the life in the shadow was due was of another.
-		if sure == '!' and score <= c.ms and (not echo or seen < score)
+		if sign == '!' and score <= c.ms and (not echo or seen < score)
 			and score <= c.expired[member] + SLACK_MS and at ~= score then
 			return take_expired(c, member, score, at)
 		end

@@ -159,11 +159,13 @@ local function evicted(r, k)
 end
 
 local function gone(r, k)
-	if not k.score then
+	-- Of a life that has expired the claim tells: what was deleted or evicted is
+	-- one that came after it, and that nobody has registered.
+	if not k.score or has_expired(r, k) then
 		return
 	elseif k.signs.v then
 		evicted(r, k)
-	elseif k.signs.d and not has_expired(r, k) then
+	elseif k.signs.d then
 		forget(r, k)
 		r.cancelled = r.cancelled + 1
 	end

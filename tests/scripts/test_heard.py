@@ -61,6 +61,18 @@ def test_only_if_it_is_in_the_shadow(shard, instances, lazy):
     assert (envelope.due, envelope.certainty) == (due, "h")
 
 
+def test_an_old_word_is_not_of_a_life_that_was_due_later(shard, instances, lazy):
+    """Whether it may be claimed without a shadow or not."""
+    one = instances[0]
+    one.claim(KEY, 0)
+    due = int(shard.call("setex", "1", "v", key="k")[1])
+    shard.pass_by(due + 1)
+    assert shard.client.get("k") is None
+    for word in ("1000", "1000-"):
+        assert one.claim(KEY, word, hush=60000).absorbed == 1, word
+    assert set(shard.due()) == {b"k:0:k"}
+
+
 def test_the_echo_of_our_own_look(shard, instances, lazy):
     """Looking at an overdue key makes Redis tell everybody that it expired."""
     listener = shard.client.pubsub()

@@ -178,12 +178,13 @@ def test_an_expiry_of_long_ago_is_not_of_this_life(shard, register):
     assert set(shard.due()) == {MEMBER}
 
 
-def test_deleted_after_it_had_expired(shard, register):
-    """Expired, set again, deleted: the expiry stays for the claim."""
+@pytest.mark.parametrize("signs", ["xds", "xvs", "xves"])
+def test_gone_after_it_had_expired(shard, register, signs):
+    """Expired, set again, deleted or evicted: the expiry stays for the claim."""
     shard.client.set("k", "one", px=200)
     register((KEY, "s", 100))
     shard.pass_by(shard.due()[MEMBER] + 5)
-    assert register((KEY, "xds", 100, 0)) == {}
+    assert register((KEY, signs, 100, 0)) == {}
     assert set(shard.due()) == {MEMBER}
 
 
