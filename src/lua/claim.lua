@@ -177,10 +177,16 @@ local function still_there(c, member, score, at)
 	return true
 end
 
+-- `seen` has when it expired, not when somebody got round to asking.
+local function take_heard(c, member, due, expired)
+	c.expired[member] = expired
+	return take(c, member, due, 'h')
+end
+
 -- This life was heard to expire, and the key is there again (until `at`): the
 -- new life gets the place of the old one.
-local function take_expired(c, member, score, at)
-	if not take(c, member, score, 'h') then
+local function take_expired(c, member, score, at, expired)
+	if not take_heard(c, member, score, expired) then
 		return false
 	end
 	if at ~= -1 then
@@ -192,49 +198,48 @@ local function take_expired(c, member, score, at)
 end
 
 -- Whether this life was stored after the word of an expiry came.
-local function born_after(c, member)
+local function born_after(c, member, expired)
 	select_db(c, NSDB)
 	local birth = record_head(redis.call('HGET', c.prefix .. ':rec', member))
-	return birth and birth > c.expired[member] * 1000
+	return birth and birth > expired * 1000
 end
 
 local function claim_heard(c, member, word)
 	local db, key = split(c, member)
 	local text, sign = string.match(word, '^(%d*)([-!]?)%+?$')
 	local age = tonumber(text) or 0
-	-- `seen` has when it expired, not when somebody got round to asking.
-	c.expired[member] = c.ms - age
+	local expired = c.ms - age
 	select_db(c, NSDB)
 	local score = tonumber(redis.call('ZSCORE', c.prefix .. ':due', member) or nil)
 	local seen = tonumber(redis.call('ZSCORE', c.prefix .. ':seen', member) or nil)
-	local echo = seen and seen >= c.expired[member] - c.window
+	local echo = seen and seen >= expired - c.window
 	if not score then
 		if echo or sign == '-' then
 			c.absorbed = c.absorbed + 1
 			return true
 		end
-		return take(c, member, c.ms - age, 'h')
+		return take_heard(c, member, expired, expired)
 	end
 	local gone, at = look(c, db, key)
 	if not gone then
 		-- A claim from before the life in the shadow was due was of another.
 		if sign == '!' and score <= c.ms and (not echo or seen < score)
-			and score <= c.expired[member] + SLACK_MS and at ~= score then
-			return take_expired(c, member, score, at)
+			and score <= expired + SLACK_MS and at ~= score then
+			return take_expired(c, member, score, at, expired)
 		end
 		-- Of its end the next claim may be told.
 		return score > c.ms or c.more or still_there(c, member, score, at)
 	end
 	-- When it was heard, what is in the shadow was not due: the word may be of
 	-- a life before, and is not of one that expires as we look.
-	local before = score > c.expired[member] + SLACK_MS
+	local before = score > expired + SLACK_MS
 	if before and gone == 'f' then
 		return take(c, member, math.min(score, c.ms), 'f')
-	elseif before and (echo or born_after(c, member)) then
+	elseif before and (echo or born_after(c, member, expired)) then
 		c.absorbed = c.absorbed + 1
 		return true
 	end
-	return take(c, member, math.min(score, c.ms), 'h')
+	return take_heard(c, member, math.min(score, c.ms), before and c.ms or expired)
 end
 
 local function claim_watched(c, member, score)

@@ -73,6 +73,17 @@ def test_an_old_word_is_not_of_a_life_that_was_due_later(shard, instances, lazy)
     assert set(shard.due()) == {b"k:0:k"}
 
 
+def test_a_word_that_comes_after_its_life_was_inferred(shard, instances, lazy):
+    """An old word came before it: that one is not when this life was claimed."""
+    one, two = instances[:2]
+    one.claim(KEY, 0)
+    due = int(shard.call("setex", "1", "v", key="k")[1])
+    shard.pass_by(due + 1)
+    assert shard.client.get("k") is None
+    assert one.claim_one(KEY, "5000")[1].certainty == "i"
+    assert two.claim(KEY, "0").absorbed == 1
+
+
 def test_the_echo_of_our_own_look(shard, instances, lazy):
     """Looking at an overdue key makes Redis tell everybody that it expired."""
     listener = shard.client.pubsub()
